@@ -12,7 +12,8 @@
 // reconnect); 4001 its token was revoked or has expired, or its user was deactivated.
 //
 // Topics (Redis sharded pub/sub): channel-events:{C}, user-events:{U}, workspace-events:{T}. Their
-// messages are events in wire form (events/event.h), or frames that are not stored, after a '!'.
+// messages are events in wire form (events/event.h), or frames that are not stored
+// (chat/unstored_frame.h).
 // presence-events:{U} carries "active" or "away"; session-events:{all} carries ids of tokens, users
 // and apps that changed. A channel's topic is subscribed from the moment its first member connects
 // here until `channel_linger_ms` after the last one left.

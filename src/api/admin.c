@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "callers_url.h"
 #include "chat/callback.h"
+#include "chat/unstored_frame.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -142,16 +143,12 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
-// Sends a user to all connections of the workspace: `json` is {"user":{…}}. Like everything that is
-// not stored, it goes through Redis only.
+// Sends a user to all connections of the workspace: `json` is {"user":{…}}.
 static void user_publish(const struct invocation *invocation, const char *type, const char *json,
                          size_t length)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
-    struct cache *cache = invocation->api->options.cache;
     char topic[KEY_SIZE];
-
-    buffer_append_byte(&out, '!');
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key_string(&w, "type", type);
@@ -160,12 +157,10 @@ static void user_publish(const struct invocation *invocation, const char *type, 
     json_key_int(&w, "cache_ts", clock_wall_us() / 1000000);
     json_key_ts(&w, "event_ts", clock_wall_us());
     json_close_object(&w);
-    if (!cache || buffer_failed(&out))
+    if (buffer_failed(&out))
         return;
     key_workspace_topic(topic, invocation->actor->workspace_id);
-    const char *texts[] = {"SPUBLISH", topic, out.data};
-    const size_t lengths[] = {strlen(texts[0]), strlen(topic), out.length};
-    cache_call(cache, 3, texts, lengths, NULL, NULL);
+    unstored_frame_publish(invocation->api->options.cache, topic, out.data, out.length);
 }
 
 static void user_created(struct invocation *invocation, const struct result *result)

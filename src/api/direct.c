@@ -3,6 +3,7 @@
 #include "methods.h"
 
 #include "base/check.h"
+#include "chat/unstored_frame.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -44,10 +45,10 @@ static void showing_publish(const struct showing *showing, const char *peer)
     char frame[FRAME_MAX];
 
     key_user_topic(topic, showing->user_id);
-    snprintf(frame, sizeof frame, "!{\"type\":\"%s_%s\",\"user\":\"%s\",\"channel\":\"%s\"}",
+    snprintf(frame, sizeof frame, "{\"type\":\"%s_%s\",\"user\":\"%s\",\"channel\":\"%s\"}",
              peer[0] == '\0' ? "group" : "im", showing->is_open ? "open" : "close",
              peer[0] == '\0' ? showing->user_id : peer, showing->channel_id);
-    cache_call(showing->cache, 3, (const char *[]){"SPUBLISH", topic, frame}, NULL, NULL, NULL);
+    unstored_frame_publish(showing->cache, topic, frame, strlen(frame));
 }
 
 static void peer_answer(void *arg, const struct store_outcome *outcome)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "chat/presence.h"
+#include "chat/unstored_frame.h"
 #include "unread/keys.h"
 
 #include <stdio.h>
@@ -96,10 +97,9 @@ static void manual_publish(struct invocation *invocation, bool away)
     char frame[80];
 
     key_user_topic(topic, invocation->actor->user_id);
-    snprintf(frame, sizeof frame, "!{\"type\":\"manual_presence_change\",\"presence\":\"%s\"}",
+    snprintf(frame, sizeof frame, "{\"type\":\"manual_presence_change\",\"presence\":\"%s\"}",
              away ? "away" : "active");
-    cache_call(invocation->api->options.cache, 3, (const char *[]){"SPUBLISH", topic, frame}, NULL,
-               NULL, NULL);
+    unstored_frame_publish(invocation->api->options.cache, topic, frame, strlen(frame));
 }
 
 static void shown(void *arg, int r, const struct presence_state *state)

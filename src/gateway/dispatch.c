@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "chat/unstored_frame.h"
 #include "unread/keys.h"
 
 #include <string.h>
@@ -95,7 +96,7 @@ void dispatch_on_message(void *arg, const char *topic, const char *data, size_t 
         token_sweep_on_message(gateway, data, length);
         return;
     }
-    if (length > 1 && data[0] == '!') {
+    if (length > 1 && data[0] == UNSTORED_FRAME_MARK) {
         ephemeral_receive(gateway, topic, data, length);
         return;
     }

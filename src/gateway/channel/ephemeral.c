@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that matter only at once and are not stored: user_typing, a user's manual presence, new
-// members of a workspace. They are published on the topics of channels, users and workspaces, after
-// a '!'.
+// Receives the frames that are not stored, and publishes user_typing.
 #include "ephemeral.h"
 
 #include "../connection/connection.h"
@@ -15,6 +13,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "chat/unstored_frame.h"
 #include "events/event_type.h"
 #include "unread/keys.h"
 
@@ -93,7 +92,6 @@ static void typing_publish(struct connection *c, const struct feed *feed)
 {
     char topic[KEY_SIZE];
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
-    buffer_append_byte(&out, '!');
     struct json_writer w = json_writer_to(&out);
     json_open_object(&w);
     json_key_string(&w, "type", "user_typing");
@@ -103,9 +101,7 @@ static void typing_publish(struct connection *c, const struct feed *feed)
     if (buffer_failed(&out))
         return;
     key_channel_topic(topic, feed->channel_id);
-    const char *texts[] = {"SPUBLISH", topic, out.data};
-    const size_t lengths[] = {strlen("SPUBLISH"), strlen(topic), out.length};
-    cache_call(c->gateway->cache, 3, texts, lengths, NULL, NULL);
+    unstored_frame_publish(c->gateway->cache, topic, out.data, out.length);
 }
 
 void ephemeral_typing(struct connection *c, int64_t *typed_ms, const char *channel_id)
