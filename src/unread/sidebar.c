@@ -125,8 +125,7 @@ static void slot_free(struct slot *slot)
 
 static void slot_forget(struct slot *slot)
 {
-    sidebar_rows_done(&slot->rows);
-    sidebar_rows_init(&slot->rows, slot->user_id);
+    sidebar_rows_clear(&slot->rows);
     slot->is_whole = false;
     slot->has_met = false;
     slot->walks[WALK_UP] =
@@ -433,6 +432,7 @@ static struct slot *slot_new(struct sidebar *sidebar, const struct actor *actor)
     snprintf(slot->workspace_id, sizeof slot->workspace_id, "%s", actor->workspace_id);
     list_init(&slot->idle_link);
     list_init(&slot->readings);
+    sidebar_rows_init(&slot->rows, slot->user_id);
     slot_forget(slot);
     HASH_ADD_STR(sidebar->slots, user_id, slot);
     return slot;

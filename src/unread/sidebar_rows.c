@@ -56,6 +56,16 @@ void sidebar_rows_init(struct sidebar_rows *rows, const char *user_id)
     buffer_init(&rows->bytes, UINT32_MAX);
 }
 
+void sidebar_rows_clear(struct sidebar_rows *rows)
+{
+    *rows = (struct sidebar_rows){.user_id = rows->user_id,
+                                  .bytes = rows->bytes,
+                                  .entries = rows->entries,
+                                  .spare = rows->spare,
+                                  .capacity = rows->capacity};
+    buffer_clear(&rows->bytes);
+}
+
 void sidebar_rows_done(struct sidebar_rows *rows)
 {
     free(rows->entries);

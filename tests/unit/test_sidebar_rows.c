@@ -246,6 +246,30 @@ static void totals(void **state)
     assert_int_equal(sums.badge, 1 + 3 + 16 + 5 - 2);
 }
 
+static void cleared_rows_leave_nothing_but_memory(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        const char *bytes = rows.bytes.data;
+        PGresult *pg = result_new();
+        row_add(pg, "C1", "10", NULL, NULL);
+        row_add(pg, round == 1 ? "C3" : "C2", "20", "1", NULL);
+        chunk_add(pg);
+        if (round > 0)
+            assert_ptr_equal(rows.bytes.data, bytes);
+        if (round == 1) { // given up before it is sorted
+            sidebar_rows_clear(&rows);
+            continue;
+        }
+        rows_sort();
+        order_is("C2 C1");
+        assert_int_equal(sidebar_totals_of(&rows.state).unread_count, 1);
+        sidebar_rows_clear(&rows);
+        order_is("");
+        assert_int_equal(sidebar_rows_size(&rows), 0);
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, rows_set_up, rows_tear_down)
 
 int main(void)
@@ -258,6 +282,7 @@ int main(void)
         TEST(what_is_shown),
         TEST(the_other_one_of_two),
         TEST(totals),
+        TEST(cleared_rows_leave_nothing_but_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
