@@ -102,7 +102,7 @@ static bool entry_is_asked(const struct sync *sync, const struct sidebar_entry *
     return has_changed && (sync->types >> entry->type & 1) != 0;
 }
 
-// Sets first and end; returns whether there are more pages.
+// Sets first and end, around the entries asked for; returns whether there are more pages.
 static bool page_find(struct sync *sync)
 {
     const struct sidebar_state *state = sync->state;
@@ -111,15 +111,16 @@ static bool page_find(struct sync *sync)
 
     while (sync->has_page && i < state->count && !entry_is_after(sync, &state->entries[i]))
         i++;
-    sync->first = sync->next = i;
+    sync->first = sync->end = i;
     for (; i < state->count; i++) {
         if (!entry_is_asked(sync, &state->entries[i]))
             continue;
         if (left-- == 0)
             return true;
+        if (sync->end == sync->first)
+            sync->first = i;
         sync->end = i + 1;
     }
-    sync->end = state->count;
     return false;
 }
 

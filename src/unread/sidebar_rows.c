@@ -122,7 +122,7 @@ static bool entries_resize(struct sidebar_rows *rows, struct sidebar_entry **ent
 }
 
 // Ensures capacity for `count` more entries.
-static bool rows_reserve(struct sidebar_rows *rows, int count)
+static bool entries_reserve(struct sidebar_rows *rows, int count)
 {
     int capacity = rows->capacity == 0 ? FIRST_CAPACITY : rows->capacity;
 
@@ -130,11 +130,17 @@ static bool rows_reserve(struct sidebar_rows *rows, int count)
         capacity *= 2;
     if (capacity > rows->capacity && !entries_resize(rows, &rows->entries, capacity))
         return false;
-    if ((capacity > rows->capacity || !rows->spare) &&
-        !entries_resize(rows, &rows->spare, capacity))
-        return false;
     rows->capacity = capacity;
     return true;
+}
+
+// The same, with `spare`.
+static bool rows_reserve(struct sidebar_rows *rows, int count)
+{
+    int capacity = rows->capacity;
+
+    return entries_reserve(rows, count) && ((rows->spare && rows->capacity == capacity) ||
+                                            entries_resize(rows, &rows->spare, rows->capacity));
 }
 
 static void row_read(const struct result *result, int number, int column,
@@ -370,6 +376,13 @@ bool sidebar_rows_sort(struct sidebar_rows *rows)
     return true;
 }
 
+// The entries that a change replaces, by the hashes of their ids.
+struct replaced {
+    uint64_t *hashes; // sorted, and a last one that ends a search without a match
+    int count;
+    uint64_t filter; // bits 1 << hash % 64: most entries need no search
+};
+
 static int hash_compare(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left;
@@ -378,20 +391,38 @@ static int hash_compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static bool hash_find(const uint64_t *hashes, int count, uint64_t hash)
+static uint64_t filter_bit(uint64_t hash)
+{
+    return UINT64_C(1) << (hash & 63);
+}
+
+static bool replaced_begin(struct replaced *replaced, const struct sidebar_entry *fresh, int count)
+{
+    *replaced = (struct replaced){.hashes = calloc((size_t)count + 1, sizeof *replaced->hashes),
+                                  .count = count};
+    for (int i = 0; replaced->hashes && i < count; i++) {
+        replaced->hashes[i] = fresh[i].id_hash;
+        replaced->filter |= filter_bit(fresh[i].id_hash);
+    }
+    if (replaced->hashes)
+        qsort(replaced->hashes, (size_t)count, sizeof *replaced->hashes, hash_compare);
+    return replaced->hashes;
+}
+
+static bool replaced_find(const struct replaced *replaced, uint64_t hash)
 {
     int low = 0;
 
-    while (count > 0) {
+    for (int count = replaced->count; count > 0;) {
         int half = count / 2;
-        if (hashes[low + half] < hash) {
+        if (replaced->hashes[low + half] < hash) {
             low += half + 1;
             count -= half + 1;
         } else {
             count = half;
         }
     }
-    return hashes[low] == hash;
+    return replaced->hashes[low] == hash;
 }
 
 static bool is_among(const struct sidebar_rows *rows, const struct sidebar_entry *entry,
@@ -406,73 +437,93 @@ static bool is_among(const struct sidebar_rows *rows, const struct sidebar_entry
 
 // Removes the entries that `fresh` replaces.
 static void entries_drop(struct sidebar_rows *rows, const struct sidebar_entry *fresh,
-                         int fresh_count, const uint64_t *hashes)
+                         const struct replaced *replaced)
 {
     int kept = 0;
 
     for (int i = 0; i < rows->state.count; i++) {
         const struct sidebar_entry *entry = &rows->entries[i];
-        if (hash_find(hashes, fresh_count, entry->id_hash) &&
-            is_among(rows, entry, fresh, fresh_count))
+        if ((replaced->filter & filter_bit(entry->id_hash)) != 0 &&
+            replaced_find(replaced, entry->id_hash) &&
+            is_among(rows, entry, fresh, replaced->count))
             rows->wasted += entry->json_length + entry->id_length;
-        else
-            rows->entries[kept++] = *entry;
+        else if (kept++ < i)
+            rows->entries[kept - 1] = *entry;
     }
     rows->state.count = kept;
 }
 
-// Appends the entries of `result`; returns their number.
-static int entries_append(struct sidebar_rows *rows, const struct result *result, int column)
+// How many of the first `count` entries come before `entry`.
+static int entries_before(const struct sidebar_rows *rows, int count,
+                          const struct sidebar_entry *entry)
+{
+    int low = 0;
+
+    while (count > 0) {
+        int half = count / 2;
+        if (entry_compare(rows, &rows->entries[low + half], entry) < 0) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return low;
+}
+
+// Inserts sorted entries. Each entry that is there moves once.
+static void entries_insert(struct sidebar_rows *rows, const struct sidebar_entry *fresh, int count)
+{
+    int end = rows->state.count; // of those that have not moved yet
+
+    ASSERT(end + count <= rows->capacity);
+    rows->state.count += count;
+    for (int i = count - 1; i >= 0; i--) {
+        int at = entries_before(rows, end, &fresh[i]);
+        memmove(&rows->entries[at + i + 1], &rows->entries[at],
+                (size_t)(end - at) * sizeof *rows->entries);
+        rows->entries[at + i] = fresh[i];
+        end = at;
+    }
+    rows->state.entries = rows->entries;
+}
+
+// Reads the entries of `result`; returns their number.
+static int entries_read(struct sidebar_rows *rows, const struct result *result, int column,
+                        struct sidebar_entry *ret_entries)
 {
     int count = 0;
 
     for (int row = 0; row < result_rows(result); row++)
         if (!result_is_null(result, row, column))
-            entry_read(rows, result, row, column, &rows->spare[count++]);
+            entry_read(rows, result, row, column, &ret_entries[count++]);
     return count;
 }
 
-static void entries_put(struct sidebar_rows *rows, const struct sidebar_entry *fresh, int count,
-                        uint64_t *hashes)
+static void entries_replace(struct sidebar_rows *rows, struct sidebar_entry *fresh, int count)
 {
-    int first;
+    struct replaced replaced;
 
-    for (int i = 0; i < count; i++)
-        hashes[i] = fresh[i].id_hash;
-    hashes[count] = 0; // sentinel for a search without a match
-    qsort(hashes, (size_t)count, sizeof *hashes, hash_compare);
-    entries_drop(rows, fresh, count, hashes);
-    first = rows->state.count;
-    ASSERT(first + count <= rows->capacity);
-    memcpy(rows->entries + first, fresh, (size_t)count * sizeof *fresh);
-    rows->state.count += count;
-    entries_sort(rows, rows->entries + first, count);
-    runs_merge(rows, 0, first, rows->state.count);
-    rows->state.entries = rows->entries;
-}
-
-static void rows_change(struct sidebar_rows *rows, const struct result *result, int column)
-{
-    int count = entries_append(rows, result, column);
     if (count == 0 || rows->failed)
         return;
-    struct sidebar_entry *fresh = malloc((size_t)count * sizeof *fresh);
-    uint64_t *hashes = malloc(((size_t)count + 1) * sizeof *hashes);
-    if (!fresh || !hashes) {
-        rows->failed = true;
-    } else {
-        memcpy(fresh, rows->spare, (size_t)count * sizeof *fresh);
-        entries_put(rows, fresh, count, hashes);
+    rows->failed = !replaced_begin(&replaced, fresh, count);
+    if (!rows->failed) {
+        entries_drop(rows, fresh, &replaced);
+        entries_sort(rows, fresh, count);
+        entries_insert(rows, fresh, count);
     }
-    free(fresh);
-    free(hashes);
+    free(replaced.hashes);
 }
 
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column)
 {
-    if (rows_reserve(rows, result_rows(result)))
-        rows_change(rows, result, column);
-    free(TAKE(rows->spare));
+    struct sidebar_entry *fresh = calloc((size_t)result_rows(result) + 1, sizeof *fresh);
+
+    if (!fresh)
+        rows->failed = true;
+    else if (entries_reserve(rows, result_rows(result)))
+        entries_replace(rows, fresh, entries_read(rows, result, column, fresh));
+    free(fresh);
 }
 
 const char *sidebar_entry_json(const struct sidebar_state *state, const struct sidebar_entry *entry)

@@ -162,6 +162,81 @@ static void changes_replace_and_keep_the_order(void **state)
     assert_false(rows.failed);
 }
 
+enum { CHANNELS = 60, ROUNDS = 500, CHANGED_MAX = 12 };
+
+static struct {
+    bool exists;
+    int updated;
+    bool is_unread;
+} channels[CHANNELS];
+
+// Changes some channels, each once.
+static PGresult *random_change(void)
+{
+    PGresult *pg = result_new();
+    int first = (int)(random() % CHANNELS);
+    int count = (int)(random() % CHANGED_MAX);
+
+    for (int i = 0; i < count; i++) {
+        int channel = (first + 7 * i) % CHANNELS;
+        char id[8], updated[8];
+        channels[channel].exists = true;
+        channels[channel].updated = 1 + (int)(random() % 20);
+        channels[channel].is_unread = random() % 4 == 0;
+        snprintf(id, sizeof id, "C%d", channel);
+        snprintf(updated, sizeof updated, "%d", channels[channel].updated);
+        row_add(pg, id, updated, channels[channel].is_unread ? "1" : NULL, NULL);
+    }
+    return pg;
+}
+
+static int channel_of(const struct sidebar_entry *entry)
+{
+    return (int)strtol(sidebar_entry_id(&rows.state, entry) + 1, NULL, 10);
+}
+
+static void entry_is_current(const struct sidebar_entry *entry)
+{
+    int channel = channel_of(entry);
+
+    assert_true(channels[channel].exists);
+    assert_int_equal(entry->updated, channels[channel].updated);
+    assert_int_equal(entry->is_unread, channels[channel].is_unread);
+}
+
+static void entries_are_in_order(const struct sidebar_entry *a, const struct sidebar_entry *b)
+{
+    char one[8], other[8];
+
+    snprintf(one, sizeof one, "C%d", channel_of(a));
+    snprintf(other, sizeof other, "C%d", channel_of(b));
+    if (a->is_unread != b->is_unread)
+        assert_true(a->is_unread);
+    else if (a->updated != b->updated)
+        assert_true(a->updated > b->updated);
+    else
+        assert_true(strcmp(one, other) < 0);
+}
+
+static void random_changes_keep_each_channel_once_and_in_order(void **state)
+{
+    (void)state;
+    srandom(1);
+    memset(channels, 0, sizeof channels);
+    for (int round = 0; round < ROUNDS; round++) {
+        int expected = 0;
+        rows_change(random_change());
+        for (int i = 0; i < CHANNELS; i++)
+            expected += channels[i].exists;
+        assert_int_equal(rows.state.count, expected);
+        for (int i = 0; i < rows.state.count; i++) {
+            entry_is_current(&rows.state.entries[i]);
+            if (i > 0)
+                entries_are_in_order(&rows.state.entries[i - 1], &rows.state.entries[i]);
+        }
+    }
+}
+
 static void a_change_of_nothing(void **state)
 {
     PGresult *pg = result_new();
@@ -278,6 +353,7 @@ int main(void)
         TEST(the_order),
         TEST(chunks_are_merged),
         TEST(changes_replace_and_keep_the_order),
+        TEST(random_changes_keep_each_channel_once_and_in_order),
         TEST(a_change_of_nothing),
         TEST(what_is_shown),
         TEST(the_other_one_of_two),
