@@ -58,10 +58,10 @@ void sidebar_rows_init(struct sidebar_rows *rows, const char *user_id)
 
 void sidebar_rows_clear(struct sidebar_rows *rows)
 {
+    free(rows->spare); // it may be too small for `entries`, if there was no memory
     *rows = (struct sidebar_rows){.user_id = rows->user_id,
                                   .bytes = rows->bytes,
                                   .entries = rows->entries,
-                                  .spare = rows->spare,
                                   .capacity = rows->capacity};
     buffer_clear(&rows->bytes);
 }
