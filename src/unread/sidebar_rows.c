@@ -376,17 +376,17 @@ bool sidebar_rows_sort(struct sidebar_rows *rows)
     return true;
 }
 
-// The entries that a change replaces, by the hashes of their ids.
+// The ids of changed entries, for finding the entries that they replace.
 struct replaced {
-    uint64_t *hashes; // sorted, and a last one that ends a search without a match
+    const struct sidebar_entry **entries; // sorted by hash
     int count;
     uint64_t filter; // bits 1 << hash % 64: most entries need no search
 };
 
 static int hash_compare(const void *left, const void *right)
 {
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
+    uint64_t a = (*(const struct sidebar_entry *const *)left)->id_hash;
+    uint64_t b = (*(const struct sidebar_entry *const *)right)->id_hash;
 
     return a < b ? -1 : a > b;
 }
@@ -398,54 +398,56 @@ static uint64_t filter_bit(uint64_t hash)
 
 static bool replaced_begin(struct replaced *replaced, const struct sidebar_entry *fresh, int count)
 {
-    *replaced = (struct replaced){.hashes = calloc((size_t)count + 1, sizeof *replaced->hashes),
+    *replaced = (struct replaced){.entries = calloc((size_t)count, sizeof *replaced->entries),
                                   .count = count};
-    for (int i = 0; replaced->hashes && i < count; i++) {
-        replaced->hashes[i] = fresh[i].id_hash;
+    if (!replaced->entries)
+        return false;
+    for (int i = 0; i < count; i++) {
+        replaced->entries[i] = &fresh[i];
         replaced->filter |= filter_bit(fresh[i].id_hash);
     }
-    if (replaced->hashes)
-        qsort(replaced->hashes, (size_t)count, sizeof *replaced->hashes, hash_compare);
-    return replaced->hashes;
+    qsort(replaced->entries, (size_t)count, sizeof *replaced->entries, hash_compare);
+    return true;
 }
 
-static bool replaced_find(const struct replaced *replaced, uint64_t hash)
+// The number of entries with lower hashes.
+static int replaced_before(const struct replaced *replaced, uint64_t hash)
 {
     int low = 0;
 
     for (int count = replaced->count; count > 0;) {
         int half = count / 2;
-        if (replaced->hashes[low + half] < hash) {
+        if (replaced->entries[low + half]->id_hash < hash) {
             low += half + 1;
             count -= half + 1;
         } else {
             count = half;
         }
     }
-    return replaced->hashes[low] == hash;
+    return low;
 }
 
-static bool is_among(const struct sidebar_rows *rows, const struct sidebar_entry *entry,
-                     const struct sidebar_entry *fresh, int count)
+static bool is_replaced(const struct sidebar_rows *rows, const struct replaced *replaced,
+                        const struct sidebar_entry *entry)
 {
-    for (int i = 0; i < count; i++)
-        if (fresh[i].id_hash == entry->id_hash && fresh[i].id_length == entry->id_length &&
-            memcmp(entry_id(rows, &fresh[i]), entry_id(rows, entry), entry->id_length) == 0)
+    if ((replaced->filter & filter_bit(entry->id_hash)) == 0)
+        return false;
+    for (int i = replaced_before(replaced, entry->id_hash);
+         i < replaced->count && replaced->entries[i]->id_hash == entry->id_hash; i++)
+        if (replaced->entries[i]->id_length == entry->id_length &&
+            memcmp(entry_id(rows, replaced->entries[i]), entry_id(rows, entry), entry->id_length) ==
+                0)
             return true;
     return false;
 }
 
-// Removes the entries that `fresh` replaces.
-static void entries_drop(struct sidebar_rows *rows, const struct sidebar_entry *fresh,
-                         const struct replaced *replaced)
+static void entries_drop(struct sidebar_rows *rows, const struct replaced *replaced)
 {
     int kept = 0;
 
     for (int i = 0; i < rows->state.count; i++) {
         const struct sidebar_entry *entry = &rows->entries[i];
-        if ((replaced->filter & filter_bit(entry->id_hash)) != 0 &&
-            replaced_find(replaced, entry->id_hash) &&
-            is_among(rows, entry, fresh, replaced->count))
+        if (is_replaced(rows, replaced, entry))
             rows->wasted += entry->json_length + entry->id_length;
         else if (kept++ < i)
             rows->entries[kept - 1] = *entry;
@@ -508,11 +510,11 @@ static void entries_replace(struct sidebar_rows *rows, struct sidebar_entry *fre
         return;
     rows->failed = !replaced_begin(&replaced, fresh, count);
     if (!rows->failed) {
-        entries_drop(rows, fresh, &replaced);
+        entries_drop(rows, &replaced);
         entries_sort(rows, fresh, count);
         entries_insert(rows, fresh, count);
     }
-    free(replaced.hashes);
+    free(replaced.entries);
 }
 
 void sidebar_rows_apply(struct sidebar_rows *rows, const struct result *result, int column)
