@@ -15,10 +15,11 @@ static int ups_now(void)
     return ups;
 }
 
-static void the_server_is_back(void)
+// After a command that lets the server answer again.
+static void the_server_is_back(const char *command)
 {
     int ups = ups_now();
-    assert_int_equal(postgres_do("start"), 0);
+    assert_int_equal(postgres_do(command), 0);
     wait_for(&world.ups, ups + 1);
     assert_int_equal(ask_one(&one).r, 0);
 }
@@ -54,7 +55,7 @@ static void a_killed_server_leaves_the_outcome_unknown(void **state)
         ask_all(&other, 1);
         assert_int_equal(other.r, -ERROR_UNAVAILABLE);
     }
-    the_server_is_back();
+    the_server_is_back("start");
 }
 
 static void a_frozen_server_is_given_up_in_time(void **state)
@@ -68,10 +69,7 @@ static void a_frozen_server_is_given_up_in_time(void **state)
     assert_int_equal(ask.r, -ERROR_UNAVAILABLE);
     assert_true(ask.unknown);
     assert_in_range(took_ms, STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS + 9000);
-    int ups = ups_now();
-    assert_int_equal(postgres_do("thaw"), 0);
-    wait_for(&world.ups, ups + 1);
-    assert_int_equal(ask_one(&one).r, 0);
+    the_server_is_back("thaw");
 }
 
 static void a_backend_that_is_terminated_leaves_the_outcome_unknown(void **state)
