@@ -9,6 +9,7 @@ include(CheckPIESupported)
 
 # Without -DNDEBUG: assertions stay on in what is shipped.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g") # for short edits: the least that _FORTIFY_SOURCE needs
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)

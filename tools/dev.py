@@ -227,7 +227,7 @@ def parse(argv):
     presets = upper.add_mutually_exclusive_group()
     for preset in ("release", "asan", "tsan"):
         presets.add_argument(f"--{preset}", dest="preset", action="store_const", const=preset)
-    upper.set_defaults(run=up, preset="release")
+    upper.set_defaults(run=up, preset="dev")
     for name, function in (("stop", stop), ("status", status), ("reset", reset),
                            ("fmt", lint.fmt), ("lint", lint.main), ("image", image.main)):
         commands.add_parser(name).set_defaults(run=function)

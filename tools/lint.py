@@ -102,7 +102,7 @@ def check_headers():
 def compiler_command():
     """The longest compile command of a module's source, which sees most libraries, without its
     input and output."""
-    directory = configure("release")
+    directory = configure("dev")
     database = read_json(directory / "compile_commands.json")
     entries = [entry for entry in database if Path(entry["file"]).is_relative_to(ROOT / "src")]
     words = max((entry["command"].split() for entry in entries), key=len)

@@ -72,7 +72,7 @@ def fresh_report(name):
     return report
 
 
-def unit(preset="release"):
+def unit(preset="dev"):
     directory = build(preset)
     report = fresh_report(f"unit-{preset}")
     status = run_bounded(

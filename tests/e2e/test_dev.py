@@ -38,9 +38,9 @@ def checkout(tmp_path):
     reference = tmp_path / "build" / "reference"
     reference.mkdir(parents=True)
     (reference / "hash").write_text(SHA512, encoding="ascii")  # as if it had been brought
-    release = tmp_path / "build" / "release"
-    release.mkdir()
-    (release / "build.ninja").write_text(FOR_EVER, encoding="ascii")
+    built = tmp_path / "build" / "dev"
+    built.mkdir()
+    (built / "build.ninja").write_text(FOR_EVER, encoding="ascii")
     return tmp_path
 
 
@@ -70,7 +70,7 @@ def building(checkout):
         [checkout / "dev", "up"], cwd=checkout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as up:
         try:
-            compiling = checkout / "build" / "release" / "compiling"
+            compiling = checkout / "build" / "dev" / "compiling"
             wait_until(lambda: compiling.exists() and compiling.read_text(encoding="ascii").strip(), timeout=LATE_S)
             wait_until(lambda: is_asleep(up.pid), timeout=LATE_S)  # it waits for the build, and no longer starts it
             yield up, int(compiling.read_text(encoding="ascii"))
@@ -137,7 +137,7 @@ def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDINGS_LISTEN", "127.0.0.1:9")
     monkeypatch.setenv("TIDINGS_TEXT_MAX", "7")
     made = stack.Stack()
-    made.configure("release", False, 1, 8080)
+    made.configure("dev", False, 1, 8080)
     (instance,) = made._instances(made.run["settings"])
     environment = instance.full_environment()
     assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
@@ -190,7 +190,7 @@ def test_no_two_processes_are_given_one_port():
 def copies_itself(checkout):
     """The build results exist already."""
     rule = f"rule copy\n  command = cp {BINARY} tidings\nbuild tidings: copy\n"
-    (checkout / "build" / "release" / "build.ninja").write_text(rule, encoding="ascii")
+    (checkout / "build" / "dev" / "build.ninja").write_text(rule, encoding="ascii")
 
 
 @pytest.fixture
