@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The image holds one binary and the libraries it links. `./dev image` builds it without Docker.
-FROM docker.io/library/debian:bookworm-slim AS build
+FROM docker.io/library/debian:trixie-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
@@ -13,10 +13,10 @@ RUN python3 -m tools.reference \
     && cmake --build --preset release \
     && cmake --install build/release --prefix /installed --strip
 
-FROM docker.io/library/debian:bookworm-slim
+FROM docker.io/library/debian:trixie-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libmicrohttpd12 libwslay1 libpq5 libhiredis0.14 librdkafka1 libjansson4 libssl3 libdeflate0 libcurl4 ca-certificates \
+        libmicrohttpd12t64 libwslay1 libpq5 libhiredis1.1.0 librdkafka1 libjansson4 libssl3t64 libdeflate0 libcurl4t64 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
 COPY --from=build /installed/bin/tidings /usr/local/bin/tidings

@@ -124,7 +124,7 @@ def copy_s(rig, redis):
     psql = subprocess.Popen(["psql", "-XqAt", "-v", "FETCH_COUNT=20000", "-c", COPY_SQL, rig.postgres.url], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE)
     began = time.monotonic()
-    sent = subprocess.run(["redis-cli", "-p", str(redis.port), "--pipe"], stdin=psql.stdout, stdout=subprocess.DEVNULL, check=False)
+    sent = subprocess.run(redis.cli_argv("--pipe"), stdin=psql.stdout, stdout=subprocess.DEVNULL, check=False)
     took = time.monotonic() - began
     psql.stdout.close()
     if psql.wait() != 0 or sent.returncode != 0:

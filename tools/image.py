@@ -18,7 +18,7 @@ from tools.project import BUILD, ROOT, Failure, call
 from tools.services import Postgres, Redis, Tidings, wait_until
 
 STORE = BUILD / "image"
-BASE = "docker.io/library/debian:bookworm-slim"
+BASE = "docker.io/library/debian:trixie-slim"
 IMAGE = "localhost/tidings:latest"  # and with the version in place of "latest"
 BUILDAH = ["buildah", "--storage-driver", "vfs", "--root", str(STORE / "storage"),
            "--runroot", str(STORE / "run")]
@@ -38,7 +38,7 @@ def has_image(name):
 
 
 def mirror():
-    """The address that this machine's apt gets bookworm from, for debootstrap; None: its default."""
+    """The address that this machine's apt gets Debian from, for debootstrap; None: its default."""
     for path in [*APT.glob("sources.list.d/*.sources"), APT / "sources.list"]:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             words = line.split()
@@ -50,20 +50,19 @@ def mirror():
 
 
 def make_base():
-    """Makes the image that the Dockerfile starts from: Debian's smallest, with our apt settings."""
+    """Makes the image that the Dockerfile starts from: Debian's smallest, with the way to packages that this machine takes."""
     print(f"dev: creating {BASE} with debootstrap", flush=True)
     with tempfile.TemporaryDirectory(dir=STORE) as scratch:
         tree = Path(scratch, "tree")
         log = STORE / "debootstrap.log"
         with open(log, "wb") as out:
             done = subprocess.run(
-                ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", tree,
+                ["debootstrap", "--variant=minbase", "--include=ca-certificates", "trixie", tree,
                  *filter(None, [mirror()])], check=False, stdout=out, stderr=out)
         if done.returncode != 0:
             raise Failure(f"debootstrap failed, see {log}")
         shutil.rmtree(tree / "var/cache/apt/archives")
-        shutil.rmtree(tree / "etc/apt")
-        shutil.copytree(APT, tree / "etc/apt", symlinks=True)
+        shutil.copytree(APT / "apt.conf.d", tree / "etc/apt/apt.conf.d", dirs_exist_ok=True)
         container = output([*BUILDAH, "from", "scratch"])
         call([*BUILDAH, "add", "--quiet", container, tree, "/"], stdout=subprocess.DEVNULL)
         call([*BUILDAH, "commit", "--quiet", "--rm", container, BASE], stdout=subprocess.DEVNULL)

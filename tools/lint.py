@@ -38,7 +38,7 @@ def name_of(path):
 
 
 def check_format():
-    done = subprocess.run(["clang-format", "--dry-run", "--Werror", *files(".c", ".h")],
+    done = subprocess.run(["clang-format-19", "--dry-run", "--Werror", *files(".c", ".h")],
                           cwd=ROOT, check=False, capture_output=True, text=True)
     bad = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)))
     return [f"{Path(path).relative_to(ROOT)}: not formatted: ./dev fmt" for path in bad]
@@ -179,4 +179,4 @@ def fmt(_):
 
     release.stamp()
     openapi.refresh()
-    call(["clang-format", "-i", *files(".c", ".h")])
+    call(["clang-format-19", "-i", *files(".c", ".h")])

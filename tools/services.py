@@ -39,13 +39,15 @@ __all__ = ["Kafka", "Postgres", "Redis", "ServiceError", "Tidings", "fetch_kafka
            "port_is_free", "sanitizer_prefix", "wait_until"]
 
 ROOT = Path(__file__).resolve().parent.parent
-POSTGRES_BIN = Path("/usr/lib/postgresql/15/bin")
+POSTGRES_BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda directory: int(directory.parent.name) if (directory / "postgres").exists() else 0,
+                   default=Path("/usr/lib/postgresql/bin"))  # of the newest server
+REDIS = os.environ.get("TIDINGS_DEV_REDIS", "redis")  # or valkey, whose programs are named alike
 KAFKA_JARS = ROOT / "build" / "kafka"
 SOCKET_PATH_MAX = 107
 
 
 class Postgres(Service):
-    """Postgres 15 with a password of its own. `url` is by Unix socket (the fastest), `tcp_url` the
+    """Postgres with a password of its own. `url` is by Unix socket (the fastest), `tcp_url` the
     same by 127.0.0.1. `settings` go on top of SETTINGS."""
 
     name = "postgres"
@@ -100,6 +102,7 @@ class Postgres(Service):
 
     def prepare(self):
         if self.initialised:
+            self._refuse_other_version()
             # Nothing of it runs, but a zombie that nobody has buried yet would look alive to it.
             for lock in (self.run_directory() / "postmaster.pid",
                          *self.socket_directory.glob("*.lock")):
@@ -116,6 +119,12 @@ class Postgres(Service):
                    "--auth=scram-sha-256", f"--pwfile={password}", "--encoding=UTF8",
                    "--locale=C.UTF-8", "--no-instructions", "--no-sync"])
         unfinished.rename(self.home / "data")
+
+    def _refuse_other_version(self):
+        made_by = (self.home / "data" / "PG_VERSION").read_text(encoding="ascii").strip()
+        if made_by != POSTGRES_BIN.parent.name:
+            raise ServiceError(f"{self.home}/data was made by Postgres {made_by}, and the newest here is {POSTGRES_BIN.parent.name}: "
+                               "install the older one, or delete the data (./dev reset)")
 
     def _give(self, path, directory=False):
         """Makes an empty file or directory that only the server's user can use."""
@@ -192,11 +201,11 @@ class Postgres(Service):
 
 
 class Redis(Service):
-    """Redis 7 with an append-only file, synced every second; never evicts. `options` are
+    """Redis, or Valkey, with an append-only file, synced every second; never evicts. `options` are
     configuration directives on top of OPTIONS."""
 
     name = "redis"
-    programs = ("redis-server", "redis-check-rdb")  # Debian's redis-server is a link to the latter
+    programs = (f"{REDIS}-server", f"{REDIS}-check-rdb")  # Debian's server is a link to the latter
     OPTIONS = {
         "bind": "127.0.0.1",
         "appendonly": "yes",
@@ -210,7 +219,7 @@ class Redis(Service):
         self.options = {**self.OPTIONS, **(options or {})}
 
     def command(self):
-        argv = ["redis-server", "--port", str(self.port), "--dir", self.home]
+        argv = [f"{REDIS}-server", "--port", str(self.port), "--dir", self.home]
         for key, value in self.options.items():
             argv += [f"--{key}", value]
         return argv, dict(os.environ)
@@ -227,12 +236,15 @@ class Redis(Service):
     def url(self):
         return f"redis://127.0.0.1:{self.port}"
 
+    def cli_argv(self, *arguments):
+        return [f"{REDIS}-cli", "-p", str(self.port), *map(str, arguments)]
+
     def cli(self, *arguments):
-        """Runs one command with redis-cli and returns its output."""
-        done = subprocess.run(["redis-cli", "-p", str(self.port), *map(str, arguments)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        """Runs one command and returns its output."""
+        argv = self.cli_argv(*arguments)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ServiceError(f"redis-cli: {done.stdout}{done.stderr}")
+            raise ServiceError(f"{argv[0]}: {done.stdout}{done.stderr}")
         return done.stdout.rstrip("\n")
 
     def wipe_data(self):

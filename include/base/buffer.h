@@ -17,10 +17,7 @@ struct buffer {
 };
 
 // Initialiser for an empty buffer of at most `max` bytes.
-#define BUFFER(max)                                                                                \
-    {                                                                                              \
-        .length_max = (max)                                                                        \
-    }
+#define BUFFER(max) {.length_max = (max)}
 
 // Initialises `b` as an empty buffer of at most `length_max` bytes. Allocates nothing.
 void buffer_init(struct buffer *b, size_t length_max);

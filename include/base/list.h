@@ -12,7 +12,7 @@ struct list {
     struct list *previous;
 };
 
-#define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
 
 // Iterates over the list `head`. The loop body may remove the current item.
 #define LIST_FOREACH(link, head)                                                                   \

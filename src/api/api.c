@@ -274,7 +274,7 @@ static void body_owner_known(struct invocation *invocation, int r, const struct 
 void api_admit(void *arg, struct request *request)
 {
     struct invocation *invocation = invocation_new(CAST(api, arg), request);
-    struct actor operator= {.user_id = OPERATOR_OWNER};
+    struct actor operator= {.user_id = OPERATOR_OWNER };
 
     if (!invocation)
         return;

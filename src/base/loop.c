@@ -36,7 +36,7 @@ struct loop_calls {
     struct {
         loop_fn *fn;
         void *arg;
-    } * call;
+    } *call;
     size_t count;
     size_t capacity;
 };

@@ -3,30 +3,13 @@
 #include "event_fields.h"
 
 #define PLACE(member) offsetof(struct event, member)
-#define ID(key, member, prefixes, needed_by)                                                       \
-    {                                                                                              \
-        key, PLACE(member), FIELD_ID, prefixes, needed_by                                          \
-    }
+#define ID(key, member, prefixes, needed_by) {key, PLACE(member), FIELD_ID, prefixes, needed_by}
 #define ID_OR_EMPTY(key, member, prefixes, needed_by)                                              \
-    {                                                                                              \
-        key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, needed_by                                 \
-    }
-#define INT(key, member, needed_by)                                                                \
-    {                                                                                              \
-        key, PLACE(member), FIELD_INT, "", needed_by                                               \
-    }
-#define TS(key, member, needed_by)                                                                 \
-    {                                                                                              \
-        key, PLACE(member), FIELD_TS, "", needed_by                                                \
-    }
-#define BOOL(key, member, needed_by)                                                               \
-    {                                                                                              \
-        key, PLACE(member), FIELD_BOOL, "", needed_by                                              \
-    }
-#define END                                                                                        \
-    {                                                                                              \
-        0                                                                                          \
-    }
+    {key, PLACE(member), FIELD_ID_OR_EMPTY, prefixes, needed_by}
+#define INT(key, member, needed_by) {key, PLACE(member), FIELD_INT, "", needed_by}
+#define TS(key, member, needed_by) {key, PLACE(member), FIELD_TS, "", needed_by}
+#define BOOL(key, member, needed_by) {key, PLACE(member), FIELD_BOOL, "", needed_by}
+#define END {0}
 
 // Kinds that require a field. A thread's `member` has only `ts`.
 #define ALL (~0U)

@@ -140,14 +140,10 @@ struct head_field {
 };
 
 #define FIELD(name, member)                                                                        \
-    {                                                                                              \
-        name, sizeof name - 1, offsetof(struct http_head, member), "two " name " headers"          \
-    }
+    {name, sizeof name - 1, offsetof(struct http_head, member), "two " name " headers"}
 // Duplicates are allowed; the first one counts.
 #define FIELD_OR_MORE(name, member)                                                                \
-    {                                                                                              \
-        name, sizeof name - 1, offsetof(struct http_head, member), NULL                            \
-    }
+    {name, sizeof name - 1, offsetof(struct http_head, member), NULL}
 
 static const struct head_field fields[] = {
     FIELD("Host", host),

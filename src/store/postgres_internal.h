@@ -64,7 +64,7 @@ struct prepared {
     struct {
         const struct statement *statement;
         uint32_t types_hash;
-    } * known;
+    } *known;
     int count;
     int capacity;
 };

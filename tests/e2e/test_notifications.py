@@ -171,8 +171,7 @@ def test_a_late_or_doubled_publish_brings_no_old_state_back(environment, room, s
     _, bob, channel = room
     device = sockets(bob, native=True)
     topic = f"user-events:{{{bob.id}}}"
-    argv = ["redis-cli", "-p", str(environment.redis.port), "SSUBSCRIBE", topic]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as tap:
+    with subprocess.Popen(environment.redis.cli_argv("SSUBSCRIBE", topic), stdout=subprocess.PIPE, text=True) as tap:
         try:
             next(line for line in tap.stdout if line.strip() == "1")  # subscribed
             bob.ok("channels.setNotifications", channel=channel, muted=True)

@@ -2,6 +2,8 @@
 // The test program's own redis-server, on a socket in a directory of its own.
 #pragma once
 
+#include "redis_program.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@ static int redis_launch(void)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (int fd = 3; fd < 64; fd++)
             (void)close(fd);
-        (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis.socket,
+        (void)execlp(redis_program(), redis_program(), "--port", "0", "--unixsocket", redis.socket,
                      "--save", "", "--dir", redis.directory, "--logfile", "/dev/null",
                      (char *)NULL);
         _exit(127);

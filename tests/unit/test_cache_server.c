@@ -7,6 +7,7 @@
 #include "cache/cache.h"
 #include "cache/libraries.h"
 #include "cache/pipeline.h"
+#include "redis_program.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -47,7 +48,7 @@ static void server_start(void)
     server = fork();
     assert_true(server >= 0);
     if (server == 0) {
-        (void)execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket_path,
+        (void)execlp(redis_program(), redis_program(), "--port", "0", "--unixsocket", socket_path,
                      "--save", "", "--dir", directory, "--loglevel", "warning", (char *)NULL);
         _exit(127);
     }
@@ -286,8 +287,8 @@ static void test_topics_survive_a_restart(void **state)
     wait_until_up();
     sem_wait_bounded(&resubscribed); // of the first connection
     server_kill();
-    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t) "one"), 0);
-    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t) "two"), 0);
+    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t)"one"), 0);
+    assert_int_equal(loop_post(loop, topic_subscribe, (void *)(uintptr_t)"two"), 0);
     server_start();
     sem_wait_bounded(&resubscribed);
     wait_until_up();
