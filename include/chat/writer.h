@@ -10,7 +10,7 @@
 #include "chat/mentions.h"
 #include "chat/message.h"
 #include "events/event.h"
-#include "store/group.h"
+#include "store/batcher.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ typedef void post_fn(void *arg, const struct post_outcome *outcome);
 // One post. Owned by the caller, with everything it points to, until `fn` was called (once, on a
 // later turn).
 struct post {
-    struct group_item item; // must be first
+    struct batch_item item; // must be first
     uint32_t tag;           // set by writer_post()
     const struct actor *actor;
     const char *channel_id;
@@ -45,7 +45,6 @@ struct post {
     const char *digest;        // of the content, if there is a key
     const char *client_msg_id; // NULL: none
     const char *origin;        // the socket it was posted on; "": none
-    int64_t deadline_ms;       // set by writer_post()
     bool is_checked;           // the writer's: suspect author, but checked and not refused so far
     post_fn *fn;
     void *arg;

@@ -6,7 +6,7 @@
 
 #include "base/actor.h"
 #include "cache/cache.h"
-#include "store/group.h"
+#include "store/batcher.h"
 #include "store/store.h"
 #include "unread/view.h"
 
@@ -21,13 +21,12 @@ enum { MARK_ANY_EPOCH = -1 };
 // One mark. Owned by the caller, with everything it points to, until `fn` was called (once, on a
 // later turn).
 struct mark {
-    struct group_item item; // must be first
+    struct batch_item item; // must be first
     uint32_t tag;           // set by marker_mark()
     const struct actor *actor;
     const char *channel_id;
     int64_t ts;
-    int64_t deadline_ms; // set by marker_mark()
-    const int64_t *tss;  // for markMessages, instead of ts
+    const int64_t *tss; // for markMessages, instead of ts
     int ts_count;
     int64_t epoch; // the only epoch in which the mark takes effect, or MARK_ANY_EPOCH
     mark_fn *fn;

@@ -28,84 +28,37 @@ enum { RECHECK_MS = 100 };
 
 enum { ANSWERS_A_TURN = 8 };
 
+// Batches in flight at the same time: after committing one, Postgres finds the next already
+// waiting.
+enum { BATCHES_IN_WORK = 2 };
+
 // Follows the columns of enum batch_start.
 enum { COLUMN_PARENTS = START_KINDS };
 
-void batch_post_answer(struct batch *batch, int index, const struct post_outcome *outcome)
+static int64_t start_of(const struct post_batch *posted, int index, enum batch_start kind)
 {
-    ASSERT(index >= 0 && index < batch->count && batch->posts[index]); // not answered yet
-    struct post *post = TAKE(batch->posts[index]);
+    int64_t channel = posted->plan.places[index].channel;
 
-    post->fn(post->arg, outcome);
+    ASSERT(index < posted->plan.count && channel > 0 && channel <= posted->plan.channel_count);
+    return posted->starts[kind][channel - 1];
 }
 
-void post_fail(struct post *post, int r)
+static int64_t ts_of(const struct post_batch *posted, int index)
 {
-    post->fn(post->arg, &(struct post_outcome){.r = r, .parent_user = ""});
+    return start_of(posted, index, START_TS) + posted->plan.places[index].rank;
 }
 
-void batch_post_fail(struct batch *batch, int index, int r)
+static int64_t seq_of(const struct post_batch *posted, int index)
 {
-    ASSERT(index >= 0 && index < batch->count && batch->posts[index]);
-    post_fail(TAKE(batch->posts[index]), r);
-}
-
-// Takes the batch out of work.
-static void batch_leave(struct batch *batch)
-{
-    struct writer *writer = batch->writer;
-
-    ASSERT(batch->in_work);
-    batch->in_work = false;
-    if (batch->aside_key[0] != '\0')
-        writer_aside_done(batch);
-    else if (batch != &writer->batches[BATCH_OF_SUSPECTS])
-        group_done(writer->group, batch->count);
-}
-
-void batch_end(struct batch *batch, int r)
-{
-    for (int i = 0; i < batch->count; i++)
-        if (batch->posts[i])
-            batch_post_fail(batch, i, r);
-    batch_leave(batch);
-    batch->count = 0;
-}
-
-static void post_requeue(struct batch *batch, int index, bool alone)
-{
-    struct post *post = TAKE(batch->posts[index]);
-
-    if (alone)
-        group_retry_alone(batch->writer->group, &post->item);
-    else
-        group_retry(batch->writer->group, &post->item);
-}
-
-static int64_t start_of(const struct batch *batch, int index, enum batch_start kind)
-{
-    int64_t channel = batch->plan.places[index].channel;
-
-    ASSERT(index < batch->plan.count && channel > 0 && channel <= batch->plan.channel_count);
-    return batch->starts[kind][channel - 1];
-}
-
-static int64_t ts_of(const struct batch *batch, int index)
-{
-    return start_of(batch, index, START_TS) + batch->plan.places[index].rank;
-}
-
-static int64_t seq_of(const struct batch *batch, int index)
-{
-    return start_of(batch, index, START_SEQ) + batch->plan.places[index].rank;
+    return start_of(posted, index, START_SEQ) + posted->plan.places[index].rank;
 }
 
 // Reads the first `kinds` columns. False: the reply does not match the batch.
-static bool batch_read(struct batch *batch, const struct result *result, int kinds)
+static bool starts_read(struct post_batch *posted, const struct result *result, int kinds)
 {
     for (int kind = 0; kind < kinds; kind++)
-        if (result_ints(result, 0, kind, batch->starts[kind], batch->plan.channel_count) !=
-            batch->plan.channel_count)
+        if (result_ints(result, 0, kind, posted->starts[kind], posted->plan.channel_count) !=
+            posted->plan.channel_count)
             return false;
     return true;
 }
@@ -126,16 +79,16 @@ static void event_name(struct event *event, const struct post *post)
     name_copy(event->origin, post->origin);
 }
 
-static struct event *event_of(const struct batch *batch, int index)
+static struct event *event_of(const struct post_batch *posted, int index)
 {
-    const struct post *post = batch->posts[index];
-    int64_t ts = ts_of(batch, index);
-    int64_t seq = seq_of(batch, index);
+    const struct post *post = post_of(posted->batch, index);
+    int64_t ts = ts_of(posted, index);
+    int64_t seq = seq_of(posted, index);
     struct message message = post_message(post, ts, seq, "");
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .type = (enum channel_type)(start_of(batch, index, START_TRAITS) & 3),
+        .type = (enum channel_type)(start_of(posted, index, START_TRAITS) & 3),
         .seq = seq,
         .event_ts = ts,
     };
@@ -154,22 +107,22 @@ static struct event *event_of(const struct batch *batch, int index)
     event->ts = ts;
     event_name(event, post);
     event->head = (struct event_head){.seq = seq,
-                                      .ord = start_of(batch, index, START_ORD) +
-                                             batch->plan.places[index].ord,
-                                      .strategy = start_of(batch, index, START_TRAITS) >> 2 & 3,
-                                      .generation = start_of(batch, index, START_TRAITS) >> 4};
+                                      .ord = start_of(posted, index, START_ORD) +
+                                             posted->plan.places[index].ord,
+                                      .strategy = start_of(posted, index, START_TRAITS) >> 2 & 3,
+                                      .generation = start_of(posted, index, START_TRAITS) >> 4};
     return event;
 }
 
 // Builds the events of the batch. False: they must be read back, because memory ran out or the
 // batch contains replies (they do not move the channel's head, and only the tables know its value).
-static bool batch_events(const struct batch *batch, struct event **ret_events)
+static bool batch_events(const struct post_batch *posted, struct event **ret_events)
 {
-    bool complete = !batch->plan.has_replies;
+    bool complete = !posted->plan.has_replies;
     int count = 0;
 
-    while (complete && count < batch->count) {
-        ret_events[count] = event_of(batch, count);
+    while (complete && count < posted->batch->count) {
+        ret_events[count] = event_of(posted, count);
         complete = ret_events[count] != NULL;
         count += complete;
     }
@@ -180,42 +133,42 @@ static bool batch_events(const struct batch *batch, struct event **ret_events)
 
 // Publishes a commit. The replies and the next batch are already on their way, since callers wait
 // for those.
-static void batch_publish(struct writer *writer, const struct batch *batch)
+static void batch_publish(struct writer *writer, const struct post_batch *posted)
 {
     struct event **events = publication_next(&writer->publication);
-    size_t count = batch_events(batch, events) ? (size_t)batch->count : 0;
+    size_t count = batch_events(posted, events) ? (size_t)posted->batch->count : 0;
 
-    publication_commit(&writer->publication, batch->id, count);
+    publication_commit(&writer->publication, posted->id, count);
 }
 
 // The authors of the threads' roots, separated by commas.
-static void parents_read(struct batch *batch, const char *parents)
+static void parents_read(struct post_batch *posted, const char *parents)
 {
-    for (int i = 0; batch->plan.has_replies && i < batch->count; i++) {
+    for (int i = 0; posted->plan.has_replies && i < posted->batch->count; i++) {
         size_t length = strcspn(parents, ",");
-        snprintf(batch->parents[i], EVENT_ID_SIZE, "%.*s", (int)length, parents);
+        snprintf(posted->parents[i], EVENT_ID_SIZE, "%.*s", (int)length, parents);
         parents += length + (parents[length] == ',');
     }
 }
 
 static void answers_write(struct writer *writer, int max)
 {
-    struct batch *batch = writer->answering;
+    struct post_batch *posted = writer->answering;
 
-    if (!batch)
+    if (!posted)
         return;
-    for (; batch->answered < batch->count && max > 0; max--) {
-        int i = batch->answered++;
-        batch_post_answer(batch, i,
-                          &(struct post_outcome){.ts = ts_of(batch, i),
-                                                 .seq = seq_of(batch, i),
-                                                 .parent_user = batch->parents[i]});
+    for (; posted->answered < posted->batch->count && max > 0; max--) {
+        int i = posted->answered++;
+        batch_post_answer(posted->batch, i,
+                          &(struct post_outcome){.ts = ts_of(posted, i),
+                                                 .seq = seq_of(posted, i),
+                                                 .parent_user = posted->parents[i]});
     }
-    if (batch->answered < batch->count) {
+    if (posted->answered < posted->batch->count) {
         loop_again(writer->loop);
         return;
     }
-    batch->count = 0;
+    batch_clear(posted->batch);
     writer->answering = NULL;
 }
 
@@ -232,103 +185,79 @@ void writer_finish(struct writer *writer)
     if (!writer)
         return;
     answers_write(writer, INT_MAX);
-    aside_free(TAKE(writer->aside));
+    batcher_finish(writer->batcher);
     writer_suspects_finish(writer);
 }
 
 // Handles a committed batch. Sends the next one first, to keep Postgres busy; then answers a few
 // posts per turn, so that the loop learns of the next commit in time.
-static void batch_pass_on(struct batch *batch)
+static void batch_pass_on(struct post_batch *posted)
 {
-    struct writer *writer = batch->writer;
+    struct writer *writer = posted->writer;
 
     answers_write(writer, INT_MAX);
-    metric_add(METRIC_MESSAGES_POSTED, batch->count);
-    batch->answered = 0;
-    writer->answering = batch;
-    batch_leave(batch);
-    group_flush(writer->group);
+    metric_add(METRIC_MESSAGES_POSTED, posted->batch->count);
+    posted->answered = 0;
+    writer->answering = posted;
+    batch_leave(posted->batch);
+    batcher_flush(writer->batcher);
     loop_again(writer->loop);
-}
-
-static void batch_find(void *arg);
-
-void batch_repeat(struct batch *batch, bool alone)
-{
-    int64_t now_ms = clock_monotonic_ms();
-
-    for (int i = batch->count - 1; i >= 0; i--) {
-        const struct post *post = batch->posts[i];
-        if (!post)
-            continue;
-        if (post->deadline_ms < now_ms)
-            batch_post_fail(batch, i, -ERROR_UNAVAILABLE);
-        else
-            post_requeue(batch, i, alone);
-    }
-    batch_end(batch, -ERROR_INTERNAL);
 }
 
 static void batch_found(void *arg, const struct store_outcome *outcome)
 {
-    struct batch *batch = CAST(batch, arg);
+    struct post_batch *posted = CAST(post_batch, arg);
 
-    if (outcome->r < 0 && clock_monotonic_ms() > batch->find_until_ms) {
-        batch_end(batch, -ERROR_UNAVAILABLE);
-        return;
+    if (outcome->r < 0 && clock_monotonic_ms() <= posted->find_until_ms) {
+        loop_timer_set(posted->recheck_timer, RECHECK_MS);
+    } else if (outcome->r == 0 && result_rows(outcome->result) == 0) { // not committed
+        batch_repeat(posted->batch, false);
+    } else if (outcome->r == 0 && starts_read(posted, outcome->result, START_SEQ + 1)) {
+        posted->writer->options.on_committed(posted->writer->options.arg, posted->id, NULL, 0);
+        batch_pass_on(posted);
+    } else {
+        batch_end(posted->batch, -ERROR_UNAVAILABLE);
     }
-    if (outcome->r < 0) {
-        loop_timer_set(batch->recheck_timer, RECHECK_MS);
-        return;
-    }
-    if (result_rows(outcome->result) == 0) { // not committed
-        batch_repeat(batch, false);
-        return;
-    }
-    if (!batch_read(batch, outcome->result, START_SEQ + 1)) {
-        batch_end(batch, -ERROR_UNAVAILABLE);
-        return;
-    }
-    batch->writer->options.on_committed(batch->writer->options.arg, batch->id, NULL, 0);
-    batch_pass_on(batch);
 }
 
 // Looks up whether the batch was committed.
 static void batch_find(void *arg)
 {
-    struct batch *batch = CAST(batch, arg);
+    struct post_batch *posted = CAST(post_batch, arg);
     struct params params = {0};
 
-    params_text(&params, batch->id);
-    store_call(batch->writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, batch);
+    params_text(&params, posted->id);
+    store_call(posted->writer->store, STORE_POST, &POST_BATCH_FIND, &params, batch_found, posted);
 }
 
 // The batch may have been committed, but the reply is lost.
-static void batch_lost(struct batch *batch)
+static void batch_lost(struct post_batch *posted)
 {
     metric_add(METRIC_POST_UNKNOWN, 1);
-    batch->find_until_ms = clock_monotonic_ms() + batch->writer->options.wait_max_ms;
-    batch_find(batch);
+    posted->find_until_ms = clock_monotonic_ms() + posted->writer->options.wait_max_ms;
+    batch_find(posted);
 }
 
-static void batch_committed(void *arg, const struct store_outcome *outcome)
+static void batch_committed(struct post_batch *posted, const struct result *result)
 {
-    struct batch *batch = CAST(batch, arg);
+    metric_add(METRIC_POST_BATCHES, 1);
+    parents_read(posted, result_text(result, 0, COLUMN_PARENTS));
+    batch_pass_on(posted);
+    batch_publish(posted->writer, posted);
+}
+
+static void batch_answer(struct batch *batch, const struct store_outcome *outcome)
+{
+    struct post_batch *posted = post_batch_of(batch);
 
     if (outcome->unknown) {
-        batch_lost(batch);
-    } else if (outcome->r == 0 && batch_read(batch, outcome->result, START_KINDS)) {
-        metric_add(METRIC_POST_BATCHES, 1);
-        batch->writer->found_no_lock = false;
-        parents_read(batch, result_text(outcome->result, 0, COLUMN_PARENTS));
-        batch_pass_on(batch);
-        batch_publish(batch->writer, batch);
+        batch_lost(posted);
+    } else if (outcome->r == 0 && starts_read(posted, outcome->result, START_KINDS)) {
+        batch_committed(posted, outcome->result);
     } else if (outcome->r == 0) {
-        batch_lost(batch); // committed, but the reply cannot be read: never run it again
+        batch_lost(posted); // committed, but the reply cannot be read: never run it again
     } else if (outcome->r == -ERROR_REFUSED) {
         writer_check(batch);
-    } else if (outcome->locked) {
-        batch_locked(batch);
     } else if (outcome->r != -ERROR_UNAVAILABLE && batch->count > 1) {
         metric_add(METRIC_POST_BATCHES_SPLIT, 1);
         batch_repeat(batch, true);
@@ -337,123 +266,122 @@ static void batch_committed(void *arg, const struct store_outcome *outcome)
     }
 }
 
-struct batch *batch_free(struct writer *writer, int first, int end)
+static const struct statement *batch_params(struct params *params, const struct batch *batch)
 {
-    for (int i = first; i < end; i++)
-        if (!writer->batches[i].in_work && writer->batches[i].count == 0)
-            return &writer->batches[i];
-    return NULL;
-}
+    struct post_batch *posted = post_batch_of(batch);
+    struct writer *writer = posted->writer;
 
-// Whether a post must wait for a batch in flight. A batch can be refused as a whole and run again;
-// later posts of its authors must not overtake it. Nor may a batch contain a key twice.
-static bool must_wait(const struct writer *writer, const struct batch *batch,
-                      const struct post *post)
-{
-    for (int k = 0; post->key && k < batch->count; k++)
-        if (batch_plan_same_key(batch->posts[k], post))
-            return true;
-    for (int i = 0; i < BATCHES_MAX; i++) {
-        const struct batch *other = &writer->batches[i];
-        for (int k = 0; other->in_work && k < other->count; k++)
-            if (other->posts[k] && batch_plan_same_author(other->posts[k], post))
-                return true;
-    }
-    return false;
-}
-
-// Takes the items into the batch, except those that must wait.
-static void batch_take(struct batch *batch, struct group_item *const *items, int count)
-{
-    struct writer *writer = batch->writer;
-    int waiting = 0;
-
-    batch->count = 0;
-    for (int i = 0; i < count; i++) {
-        struct post *post = CAST(post, items[i]);
-        if (writer_joins_suspects(writer, post) || writer_joins_aside(writer, post))
-            continue;
-        if (must_wait(writer, batch, post))
-            writer->waiting[waiting++] = post;
-        else
-            batch->posts[batch->count++] = post;
-    }
-    while (waiting > 0)
-        group_retry(writer->group, &writer->waiting[--waiting]->item);
-}
-
-void batch_send(struct batch *batch, enum store_lane lane)
-{
-    struct writer *writer = batch->writer;
-    struct params params = {0};
-
-    ASSERT(!batch->in_work && batch->count > 0);
-    batch->in_work = true;
     writer->batch_number++;
-    snprintf(batch->id, sizeof batch->id, "%s-%" PRIx64, writer->name, writer->batch_number);
-    batch_plan_make(&batch->plan, batch->posts, batch->count);
-    memset(batch->parents, 0, (size_t)batch->count * sizeof *batch->parents);
-    const struct statement *statement = batch_post_params(&params, batch);
-    store_call(writer->store, lane, statement, &params, batch_committed, batch);
-    store_flush(writer->store, lane);
+    snprintf(posted->id, sizeof posted->id, "%s-%" PRIx64, writer->name, writer->batch_number);
+    for (int i = 0; i < batch->count; i++)
+        writer->gathered[i] = post_of(batch, i);
+    batch_plan_make(&posted->plan, writer->gathered, batch->count);
+    memset(posted->parents, 0, (size_t)batch->count * sizeof *posted->parents);
+    return post_batch_params(params, posted);
 }
 
-static int group_send(void *arg, struct group_item *const *items, int count)
+static void key_write(const struct batch_item *item, int row, char *ret_key)
 {
-    struct batch *batch = batch_free(CAST(writer, arg), 0, BATCHES_OF_GROUP);
+    const struct post *post = CAST_CONST(post, item);
 
-    ASSERT(batch && count <= batch->plan.count_max); // the group never exceeds its depth
-    batch_take(batch, items, count);
-    if (batch->count > 0)
-        batch_send(batch, STORE_POST);
-    return batch->count;
+    if (row == LOCKED_CHANNEL)
+        snprintf(ret_key, ASIDE_KEY_SIZE, "%s", post->channel_id);
+    else
+        snprintf(ret_key, ASIDE_KEY_SIZE, "%s %s", post->channel_id, post->actor->user_id);
 }
 
-static int batch_make(struct batch *batch, struct writer *writer, size_t max)
+static void item_fail(struct batch_item *item, int r)
 {
-    batch->tag = TAG(batch);
-    batch->writer = writer;
-    batch->posts = calloc(max, sizeof(struct post *));
-    batch->parents = calloc(max, sizeof *batch->parents);
-    bool complete = batch->posts && batch->parents;
+    post_fail(CAST_CONST(post, item), r);
+}
+
+static bool post_take(void *arg, struct batch_item *item)
+{
+    return writer_joins_suspects(CAST(writer, arg), CAST(post, item));
+}
+
+// A batch must not contain a key twice.
+static bool post_excludes(const struct batch_item *other, const struct batch_item *item)
+{
+    return batch_plan_same_key(CAST_CONST(post, other), CAST_CONST(post, item));
+}
+
+// A batch can be refused as a whole and run again; later posts of its authors must not overtake it.
+static bool post_precedes(const struct batch_item *other, const struct batch_item *item)
+{
+    return batch_plan_same_author(CAST_CONST(post, other), CAST_CONST(post, item));
+}
+
+static const struct batcher_ops ops = {
+    .params = batch_params,
+    .locked = writer_locked_params,
+    .answer = batch_answer,
+    .key_write = key_write,
+    .fail = item_fail,
+    .take = post_take,
+    .excludes = post_excludes,
+    .precedes = post_precedes,
+    .rows = LOCKED_MEMBER,
+};
+
+static int post_batch_make(struct post_batch *posted, struct writer *writer, struct batch *batch)
+{
+    size_t max = (size_t)batch->count_max;
+
+    posted->tag = TAG(post_batch);
+    posted->writer = writer;
+    posted->batch = batch;
+    posted->parents = calloc(max, sizeof *posted->parents);
+    bool complete = posted->parents;
     for (int kind = 0; kind < START_KINDS; kind++) {
-        batch->starts[kind] = calloc(max, sizeof(int64_t));
-        complete = complete && batch->starts[kind];
+        posted->starts[kind] = calloc(max, sizeof(int64_t));
+        complete = complete && posted->starts[kind];
     }
-    int r = batch_plan_init(&batch->plan, (int)max);
+    int r = batch_plan_init(&posted->plan, batch->count_max);
     if (r < 0 || !complete)
         return -ERROR_MEMORY;
-    return loop_timer_new(writer->loop, batch_find, batch, &batch->recheck_timer);
+    return loop_timer_new(writer->loop, batch_find, posted, &posted->recheck_timer);
 }
 
-static void batch_done(struct batch *batch)
+static void post_batch_done(struct post_batch *posted)
 {
     for (int kind = 0; kind < START_KINDS; kind++)
-        free(batch->starts[kind]);
-    free(batch->posts);
-    free(batch->parents);
-    batch_plan_done(&batch->plan);
-    loop_timer_free(batch->recheck_timer);
-}
-
-// Capacity of a batch in posts: those set aside are sent one by one.
-static size_t batch_room(int number, size_t batch_max)
-{
-    return number < BATCHES_OF_GROUP || number == BATCH_OF_SUSPECTS ? batch_max : 1;
+        free(posted->starts[kind]);
+    free(posted->parents);
+    batch_plan_done(&posted->plan);
+    loop_timer_free(posted->recheck_timer);
 }
 
 static int writer_make_room(struct writer *writer, size_t batch_max)
 {
+    int count = batcher_batches(writer->batcher);
     int r = 0;
 
-    for (int i = 0; i < BATCHES_MAX && r == 0; i++)
-        r = batch_make(&writer->batches[i], writer, batch_room(i, batch_max));
-    writer->waiting = calloc(batch_max, sizeof(struct post *));
-    if (r == 0 && !writer->waiting)
-        r = -ERROR_MEMORY;
-    int published =
-        publication_init(&writer->publication, writer->loop, &writer->options, batch_max);
-    return r < 0 ? r : published;
+    writer->batches = calloc((size_t)count, sizeof *writer->batches);
+    writer->gathered = calloc(batch_max, sizeof(struct post *));
+    if (!writer->batches || !writer->gathered)
+        return -ERROR_MEMORY;
+    for (int i = 0; i < count && r == 0; i++)
+        r = post_batch_make(&writer->batches[i], writer, batcher_batch(writer->batcher, i));
+    return r;
+}
+
+static int writer_make_batcher(struct writer *writer)
+{
+    const struct writer_options *options = &writer->options;
+
+    return batcher_new(writer->loop,
+                       &(struct batcher_options){.store = writer->store,
+                                                 .lane = STORE_POST,
+                                                 .limits = {.depth = BATCHES_IN_WORK,
+                                                            .batch_max = options->batch_max,
+                                                            .batch_bytes = options->batch_bytes,
+                                                            .queue_max = options->queue_max,
+                                                            .queue_bytes = options->queue_bytes},
+                                                 .answering_max = 1,
+                                                 .wait_max_ms = options->wait_max_ms,
+                                                 .full = METRIC_POST_QUEUE_FULL},
+                       &ops, writer, &writer->batcher);
 }
 
 int writer_new(struct loop *loop, struct store *store, const struct writer_options *options,
@@ -469,45 +397,36 @@ int writer_new(struct loop *loop, struct store *store, const struct writer_optio
     writer->store = store;
     writer->options = *options;
     id_make('P', writer->name);
-    r = writer_make_room(writer, (size_t)options->batch_max);
-    if (r < 0)
-        goto fail;
-    r = loop_gather_add(loop, on_turn, writer);
-    if (r < 0)
-        goto fail;
-    r = group_new(loop,
-                  &(struct group_limits){.depth = BATCHES_IN_WORK,
-                                         .batch_max = options->batch_max,
-                                         .batch_bytes = options->batch_bytes,
-                                         .queue_max = options->queue_max,
-                                         .queue_bytes = options->queue_bytes},
-                  group_send, writer, &writer->group);
-    if (r < 0)
-        goto fail;
-    r = writer_aside_new(writer);
-    if (r < 0)
-        goto fail;
-    r = writer_suspects_new(writer);
-    if (r < 0)
-        goto fail;
+    r = publication_init(&writer->publication, loop, options, (size_t)options->batch_max);
+    if (r == 0)
+        r = loop_gather_add(loop, on_turn, writer);
+    if (r == 0)
+        r = writer_make_batcher(writer);
+    if (r == 0)
+        r = writer_make_room(writer, (size_t)options->batch_max);
+    if (r == 0)
+        r = writer_suspects_new(writer);
+    if (r < 0) {
+        writer_free(writer);
+        return r;
+    }
     *ret_writer = writer;
     return 0;
-fail:
-    writer_free(writer);
-    return r;
 }
 
 void writer_free(struct writer *writer)
 {
     if (!writer)
         return;
-    aside_free(writer->aside);
+    int count = writer->batches ? batcher_batches(writer->batcher) : 0;
+    batcher_finish(writer->batcher);
     writer_suspects_free(writer);
-    group_free(writer->group);
-    for (int i = 0; i < BATCHES_MAX; i++)
-        batch_done(&writer->batches[i]);
+    for (int i = 0; i < count; i++)
+        post_batch_done(&writer->batches[i]);
+    batcher_free(writer->batcher);
     publication_done(&writer->publication);
-    free(writer->waiting);
+    free(writer->batches);
+    free(writer->gathered);
     TAGGED_FREE(writer);
 }
 
@@ -516,17 +435,14 @@ int writer_post(struct writer *writer, struct post *post)
     ASSERT(post->fn && post->actor && post->channel_id && post->text);
     post->tag = TAG(post);
     post->is_checked = false;
-    post->deadline_ms = clock_monotonic_ms() + writer->options.wait_max_ms;
-    post->item.user_id = post->actor->user_id;
-    post->item.bytes = sizeof *post + post->text_length + (post->extra ? strlen(post->extra) : 0);
-    int r = group_add(writer->group, &post->item);
-    if (r < 0)
-        metric_add(METRIC_POST_QUEUE_FULL, 1);
-    return r;
+    post->item.item.user_id = post->actor->user_id;
+    post->item.item.bytes =
+        sizeof *post + post->text_length + (post->extra ? strlen(post->extra) : 0);
+    return batcher_add(writer->batcher, &post->item);
 }
 
 int writer_waiting(const struct writer *writer)
 {
-    return group_waiting(writer->group) + writer_aside_waiting(writer) + writer->suspects.waiting +
-           (writer->answering ? writer->answering->count : 0);
+    return batcher_waiting(writer->batcher) + writer->suspects.waiting +
+           (writer->answering ? writer->answering->batch->count : 0);
 }

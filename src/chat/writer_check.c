@@ -16,8 +16,8 @@
 
 enum { SUSPECT_MS = 1000, CHECK_EVERY_MS = 50, SUSPECTS_MAX = 4096 };
 
-// A snapshot older than SNAPSHOT_S makes channels hot; some may stay hot for HOT_MS after it.
-enum { SNAPSHOT_S = 1, HOT_MS = 10 * 1000 };
+// After a snapshot that another instance has seen, channels may stay hot for this long.
+enum { HOT_MS = 10 * 1000 };
 
 // The columns of post_check().
 enum { CHECK_ERROR, CHECK_DUPLICATE_TS };
@@ -106,22 +106,15 @@ bool writer_joins_suspects(struct writer *writer, struct post *post)
     }
     if (suspects->waiting == 0)
         loop_timer_set(suspects->timer, CHECK_EVERY_MS);
-    list_append(&suspects->posts, &post->item.link);
+    list_append(&suspects->posts, &post->item.item.link);
     suspects->waiting++;
     suspect->waiting++;
     return true;
 }
 
-int64_t writer_heat(struct writer *writer)
-{
-    if (metric_value(METRIC_SNAPSHOT_OLDEST_S) >= SNAPSHOT_S)
-        return 2;
-    return metric_value(METRIC_HOT_CHANNELS) > 0 || clock_monotonic_ms() < writer->hot_until_ms;
-}
-
 static void check_answer(struct batch *batch, int index, const struct result *result)
 {
-    struct writer *writer = batch->writer;
+    struct writer *writer = post_batch_of(batch)->writer;
     const char *error = result_text(result, index, CHECK_ERROR);
     struct post_outcome duplicate = {.ts = result_int(result, index, CHECK_DUPLICATE_TS),
                                      .is_duplicate = true,
@@ -129,9 +122,9 @@ static void check_answer(struct batch *batch, int index, const struct result *re
 
     if (error[0] == '\0' && duplicate.ts == 0)
         return;
-    suspect_add(writer, batch->posts[index]);
+    suspect_add(writer, post_of(batch, index));
     if (error[0] != '\0') {
-        batch_post_fail(batch, index, error_from_code(error));
+        batch_item_fail(batch, index, error_from_code(error));
     } else {
         metric_add(METRIC_MESSAGES_DUPLICATE, 1);
         batch_post_answer(batch, index, &duplicate);
@@ -142,14 +135,14 @@ static void check_answer(struct batch *batch, int index, const struct result *re
 // avoid an endless loop, the posts are retried one by one, with pauses.
 static void no_fault_found(struct batch *batch)
 {
+    struct writer *writer = post_batch_of(batch)->writer;
     bool alone = batch->count > 1;
 
-    if (writer_heat(batch->writer) == 0) { // a channel is hot: another instance saw a snapshot
-        batch->writer->hot_until_ms = clock_monotonic_ms() + HOT_MS;
+    if (writer_heat(writer) == 0) { // a channel is hot: another instance saw a snapshot
+        writer->hot_until_ms = clock_monotonic_ms() + HOT_MS;
         batch_repeat(batch, false);
         return;
     }
-
     if (!alone && batch->aside_key[0] == '\0')
         batch_put_aside(batch, 0, LOCKED_MEMBER);
     batch_repeat(batch, alone);
@@ -166,7 +159,7 @@ static void batch_checked(void *arg, const struct store_outcome *outcome)
     }
     for (int i = 0; i < batch->count; i++) {
         check_answer(batch, i, outcome->result);
-        any = any || !batch->posts[i];
+        any = any || !batch->items[i];
     }
     if (any)
         batch_repeat(batch, false);
@@ -179,8 +172,9 @@ void writer_check(struct batch *batch)
     struct params params = {0};
 
     metric_add(METRIC_POST_BATCHES_REFUSED, 1);
-    const struct statement *statement = batch_check_params(&params, batch);
-    store_call(batch->writer->store, STORE_POST, statement, &params, batch_checked, batch);
+    const struct statement *statement = writer_check_params(&params, batch);
+    store_call(post_batch_of(batch)->writer->store, STORE_POST, statement, &params, batch_checked,
+               batch);
 }
 
 static void check_next(struct writer *writer)
@@ -192,11 +186,11 @@ static void check_next(struct writer *writer)
 static void suspects_checked(void *arg, const struct store_outcome *outcome)
 {
     struct batch *batch = CAST(batch, arg);
-    struct writer *writer = batch->writer;
+    struct writer *writer = post_batch_of(batch)->writer;
 
     for (int i = 0; i < batch->count; i++) {
-        suspect_leave(writer, batch->posts[i]);
-        batch->posts[i]->is_checked = true;
+        suspect_leave(writer, post_of(batch, i));
+        post_of(batch, i)->is_checked = true;
         if (outcome->r == 0)
             check_answer(batch, i, outcome->result);
     }
@@ -210,7 +204,7 @@ static void suspects_checked(void *arg, const struct store_outcome *outcome)
 static void suspects_check(void *arg)
 {
     struct writer *writer = CAST(writer, arg);
-    struct batch *batch = &writer->batches[BATCH_OF_SUSPECTS];
+    struct batch *batch = batcher_owned(writer->batcher);
     struct params params = {0};
 
     if (batch->in_work || list_is_empty(&writer->suspects.posts))
@@ -220,9 +214,9 @@ static void suspects_check(void *arg)
     while (batch->count < writer->options.batch_max && !list_is_empty(&writer->suspects.posts)) {
         struct list *link = writer->suspects.posts.next;
         list_remove(link);
-        batch->posts[batch->count++] = LIST_ITEM(link, struct post, item.link);
+        batch->items[batch->count++] = LIST_ITEM(link, struct batch_item, item.link);
     }
-    const struct statement *statement = batch_check_params(&params, batch);
+    const struct statement *statement = writer_check_params(&params, batch);
     store_call(writer->store, STORE_READ, statement, &params, suspects_checked, batch);
 }
 
@@ -236,7 +230,7 @@ void writer_suspects_finish(struct writer *writer)
 {
     LIST_FOREACH(link, &writer->suspects.posts)
     {
-        struct post *post = LIST_ITEM(link, struct post, item.link);
+        struct post *post = LIST_ITEM(link, struct post, item.item.link);
         list_remove(link);
         suspect_leave(writer, post);
         post_fail(post, -ERROR_UNAVAILABLE);

@@ -3,6 +3,8 @@
 // the SQL of the call and the code that fills in its parameters.
 #include "writer_internal.h"
 
+#include "base/clock.h"
+#include "base/metrics.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -21,10 +23,10 @@
     ARRAY(type, plan->count, const struct batch_place *place = &plan->places[i];                   \
           ELEMENT_##type(params, __VA_ARGS__))
 #define POSTS(type, ...)                                                                           \
-    ARRAY(type, batch->count, const struct post *post = batch->posts[i];                           \
+    ARRAY(type, batch->count, const struct post *post = post_of(batch, i);                         \
           ELEMENT_##type(params, __VA_ARGS__))
 #define MENTIONS(type, ...)                                                                        \
-    ARRAY(type, batch->count, const struct mentions *mentions = &batch->posts[i]->mentions;        \
+    ARRAY(type, batch->count, const struct mentions *mentions = &post_of(batch, i)->mentions;      \
           for (int k = 0; k < mentions->count; k++) ELEMENT_##type(params, __VA_ARGS__))
 
 #define ARRAY(type, count, ...)                                                                    \
@@ -48,7 +50,7 @@
 #define ELEMENT_BOOL params_element_bool
 
 #define POST_BATCH_ARGUMENTS(FIRST, X)                                                             \
-    FIRST(1, batch_id, BATCH, TEXT, batch->id)                                                     \
+    FIRST(1, batch_id, BATCH, TEXT, posted->id)                                                    \
     X(2, channel_ids, CHANNELS, TEXT, channel->post->channel_id)                                   \
     X(3, channel_workspaces, CHANNELS, TEXT, channel->post->actor->workspace_id)                   \
     X(4, channel_events, CHANNELS, INT, channel->events)                                           \
@@ -77,10 +79,10 @@
     X(27, has_keys, BATCH, BOOL, plan->has_keys)                                                   \
     X(28, has_replies, BATCH, BOOL, plan->has_replies)                                             \
     X(29, has_mentions, BATCH, BOOL, plan->has_mentions)                                           \
-    X(30, heat, BATCH, INT, writer_heat(batch->writer))
+    X(30, heat, BATCH, INT, writer_heat(posted->writer))
 
 #define POST_ONE_ARGUMENTS(FIRST, X)                                                               \
-    FIRST(1, batch_id, BATCH, TEXT, batch->id)                                                     \
+    FIRST(1, batch_id, BATCH, TEXT, posted->id)                                                    \
     X(2, workspace, BATCH, TEXT, post->actor->workspace_id)                                        \
     X(3, channel, BATCH, TEXT, post->channel_id)                                                   \
     X(4, author, BATCH, TEXT, post->actor->user_id)                                                \
@@ -90,7 +92,7 @@
     X(8, key, BATCH, TEXT, post->key)                                                              \
     X(9, digest, BATCH, TEXT, post->digest)                                                        \
     X(10, client_msg_id, BATCH, TEXT, post->client_msg_id)                                         \
-    X(11, heat, BATCH, INT, writer_heat(batch->writer))
+    X(11, heat, BATCH, INT, writer_heat(posted->writer))
 
 #define POST_CHECK_ARGUMENTS(FIRST, X)                                                             \
     FIRST(1, workspaces, POSTS, TEXT, post->actor->workspace_id)                                   \
@@ -129,6 +131,16 @@ static const struct statement POST_LOCKED = {
     "SELECT * FROM post_locked(" POST_LOCKED_ARGUMENTS(NAMED_FIRST, NAMED) ")",
 };
 
+// A snapshot older than this makes channels hot.
+enum { SNAPSHOT_S = 1 };
+
+int64_t writer_heat(const struct writer *writer)
+{
+    if (metric_value(METRIC_SNAPSHOT_OLDEST_S) >= SNAPSHOT_S)
+        return 2;
+    return metric_value(METRIC_HOT_CHANNELS) > 0 || clock_monotonic_ms() < writer->hot_until_ms;
+}
+
 enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 
 // Writes the first 80 code points as one line, like preview() in sql/02_events.sql, and returns
@@ -154,33 +166,34 @@ static const char *author_id(const struct post *post)
     return post ? post->actor->user_id : "";
 }
 
-static const struct statement *one_fill(struct params *params, const struct batch *batch)
+static const struct statement *one_fill(struct params *params, const struct post_batch *posted)
 {
-    const struct post *post = batch->posts[0];
+    const struct post *post = post_of(posted->batch, 0);
     char preview[PREVIEW_SIZE];
 
     POST_ONE_ARGUMENTS(FILL, FILL)
     return &POST_ONE;
 }
 
-const struct statement *batch_post_params(struct params *params, const struct batch *batch)
+const struct statement *post_batch_params(struct params *params, const struct post_batch *posted)
 {
-    const struct batch_plan *plan = &batch->plan;
+    const struct batch *batch = posted->batch;
+    const struct batch_plan *plan = &posted->plan;
     char preview[PREVIEW_SIZE];
 
     if (plan->count == 1 && !plan->has_replies && !plan->has_mentions)
-        return one_fill(params, batch);
+        return one_fill(params, posted);
     POST_BATCH_ARGUMENTS(FILL, FILL)
     return &POST_BATCH;
 }
 
-const struct statement *batch_check_params(struct params *params, const struct batch *batch)
+const struct statement *writer_check_params(struct params *params, const struct batch *batch)
 {
     POST_CHECK_ARGUMENTS(FILL, FILL)
     return &POST_CHECK;
 }
 
-const struct statement *batch_locked_params(struct params *params, const struct batch *batch)
+const struct statement *writer_locked_params(struct params *params, const struct batch *batch)
 {
     POST_LOCKED_ARGUMENTS(FILL, FILL)
     return &POST_LOCKED;

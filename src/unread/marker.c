@@ -3,7 +3,6 @@
 #include "marker_internal.h"
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/metrics.h"
@@ -32,19 +31,34 @@ static const struct statement MARK_MESSAGES = {
 
 static const struct statement MEMBERS_LOCKED = {
     "members_locked",
-    "SELECT l FROM unnest(members_locked($1, $2)) WITH ORDINALITY AS m (l, n) ORDER BY n",
+    "SELECT l::integer FROM unnest(members_locked($1, $2)) WITH ORDINALITY AS m (l, n) ORDER BY n",
 };
 
 enum { RETRY_MAX_MS = 5000 };
 
-static void batch_answer(struct mark_batch *batch, const struct result *result)
+// Batches in flight at the same time: while Postgres runs one, the next is on its way.
+enum { BATCHES_IN_WORK = 2 };
+
+static struct marker *marker_of(const struct batch *batch)
 {
-    struct settling *settling = settling_new(batch->marker, batch->outbox_id, result_rows(result));
+    return CAST(marker, batcher_arg(batch->batcher));
+}
+
+static const struct mark *mark_of(const struct batch *batch, int index)
+{
+    return CAST_CONST(mark, batch->items[index]);
+}
+
+static void marks_answer(struct batch *batch, const struct result *result)
+{
+    struct marker *marker = marker_of(batch);
+    struct settling *settling =
+        settling_new(marker, marker->outbox_ids[batch->number], result_rows(result));
 
     for (int row = 0; row < result_rows(result); row++) {
         int index = (int)result_int(result, row, COLUMN_ITEM);
-        ASSERT(index >= 0 && index < batch->count && batch->marks[index]);
-        struct mark *mark = TAKE(batch->marks[index]);
+        ASSERT(index >= 0 && index < batch->count && batch->items[index]);
+        struct mark *mark = CAST(mark, TAKE(batch->items[index]));
         if (!settling)
             mark->fn(mark->arg, -ERROR_MEMORY, NULL);
         else
@@ -54,152 +68,40 @@ static void batch_answer(struct mark_batch *batch, const struct result *result)
         settling_send(settling);
 }
 
-// Retries unanswered marks until their deadline (a mark may be repeated); otherwise they get `r`.
-static void batch_give_up(struct mark_batch *batch, int r, bool repeat)
+// Marks may be repeated: what is unknown is sent again, and of a batch that failed each mark alone.
+static void batch_answer(struct batch *batch, const struct store_outcome *outcome)
 {
-    struct group *group = batch->marker->group;
-    int64_t now_ms = clock_monotonic_ms();
-
-    for (int i = batch->count - 1; i >= 0; i--) {
-        struct mark *mark = TAKE(batch->marks[i]);
-        if (!mark)
-            continue;
-        if (!repeat || mark->deadline_ms < now_ms)
-            mark->fn(mark->arg, r, NULL);
-        else if (r == -ERROR_UNAVAILABLE)
-            group_retry(group, &mark->item);
-        else
-            group_retry_alone(group, &mark->item);
-    }
-}
-
-static void key_write(char *key, const struct mark *mark)
-{
-    snprintf(key, ASIDE_KEY_SIZE, "%s %s", mark->channel_id, mark->actor->user_id);
-}
-
-// Queues a mark behind those that wait for the same row. At most half of the queue may wait this
-// way.
-static void mark_put_aside(struct marker *marker, struct mark *mark)
-{
-    char key[ASIDE_KEY_SIZE];
-
-    if (aside_waiting(marker->aside) >= marker->options.queue_max / 2) {
-        mark->fn(mark->arg, -ERROR_BUSY, NULL);
-        return;
-    }
-    metric_add(METRIC_STORE_LOCKED, 1);
-    key_write(key, mark);
-    aside_add(marker->aside, key, &mark->item.link);
-}
-
-static void batch_leave(struct mark_batch *batch)
-{
-    struct marker *marker = batch->marker;
-    char key[ASIDE_KEY_SIZE];
-    int count = batch->count;
-
-    snprintf(key, sizeof key, "%s", batch->aside_key);
-    batch->aside_key[0] = '\0';
-    batch->count = 0;
-    if (key[0] == '\0')
-        group_done(marker->group, count);
-    else if (marker->aside)
-        aside_done(marker->aside, key);
-}
-
-static void on_locked(void *arg, const struct store_outcome *outcome)
-{
-    struct mark_batch *batch = CAST(mark_batch, arg);
-    bool any = false;
-
-    for (int i = 0; outcome->r == 0 && i < batch->count; i++)
-        if (result_bool(outcome->result, i, 0)) {
-            any = true;
-            mark_put_aside(batch->marker, TAKE(batch->marks[i]));
-        }
-    batch_give_up(batch, any ? -ERROR_UNAVAILABLE : -ERROR_BUSY, true);
-    batch_leave(batch);
-}
-
-static void channels_add(struct params *params, const struct mark_batch *batch)
-{
-    params_open_text_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_text(params, batch->marks[i]->channel_id);
-    params_close_array(params);
-}
-
-static void callers_add(struct params *params, const struct mark_batch *batch)
-{
-    params_open_text_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_text(params, batch->marks[i]->actor->user_id);
-    params_close_array(params);
-}
-
-// A row was locked for too long: sets aside the marks that need it.
-static void batch_locked(struct mark_batch *batch)
-{
-    struct params params = {0};
-
-    channels_add(&params, batch);
-    callers_add(&params, batch);
-    store_call(batch->marker->store, STORE_ASIDE, &MEMBERS_LOCKED, &params, on_locked, batch);
-}
-
-// The single mark of a batch that was set aside keeps waiting.
-static void batch_again(struct mark_batch *batch)
-{
-    struct mark *mark = TAKE(batch->marks[0]);
-
-    aside_again(batch->marker->aside, batch->aside_key, &mark->item.link);
-    batch->aside_key[0] = '\0';
-    batch->count = 0;
-}
-
-static void batch_committed(void *arg, const struct store_outcome *outcome)
-{
-    struct mark_batch *batch = CAST(mark_batch, arg);
-
-    if (outcome->locked && batch->aside_key[0] != '\0') {
-        batch_again(batch);
-        return;
-    }
-    if (outcome->locked) {
-        batch_locked(batch);
-        return;
-    }
     if (outcome->r == 0)
-        batch_answer(batch, outcome->result);
-    else if (outcome->r == -ERROR_UNAVAILABLE)
-        batch_give_up(batch, outcome->r, outcome->unknown);
+        marks_answer(batch, outcome->result);
+    if (outcome->unknown)
+        batch_repeat(batch, false);
+    else if (outcome->r < 0 && outcome->r != -ERROR_UNAVAILABLE && batch->count > 1)
+        batch_repeat(batch, true);
     else
-        batch_give_up(batch, outcome->r, batch->count > 1);
-    batch_leave(batch);
+        batch_end(batch, outcome->r < 0 ? outcome->r : -ERROR_INTERNAL); // all are answered, if 0
 }
 
-static void batch_params(struct params *params, const struct mark_batch *batch)
+static void callers_add(struct params *params, const struct batch *batch)
 {
-    params_text(params, batch->outbox_id);
-    params_open_int_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_int(params, i);
-    params_close_array(params);
     params_open_text_array(params);
     for (int i = 0; i < batch->count; i++)
-        params_element_text(params, batch->marks[i]->actor->workspace_id);
+        params_element_text(params, mark_of(batch, i)->actor->user_id);
     params_close_array(params);
-    callers_add(params, batch);
+}
+
+static void channels_add(struct params *params, const struct batch *batch)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_text(params, mark_of(batch, i)->channel_id);
+    params_close_array(params);
+}
+
+static const struct statement *batch_locked(struct params *params, const struct batch *batch)
+{
     channels_add(params, batch);
-    params_open_int_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_int(params, batch->marks[i]->ts);
-    params_close_array(params);
-    params_open_int_array(params);
-    for (int i = 0; i < batch->count; i++)
-        params_element_int(params, batch->marks[i]->epoch);
-    params_close_array(params);
+    callers_add(params, batch);
+    return &MEMBERS_LOCKED;
 }
 
 static void outbox_id_next(struct marker *marker, char *ret_id)
@@ -208,108 +110,82 @@ static void outbox_id_next(struct marker *marker, char *ret_id)
     snprintf(ret_id, OUTBOX_ID_SIZE, "%s-%" PRIx64, marker->name, marker->batch_number);
 }
 
-// An unused batch with a number from `first` to `end` - 1; NULL: none.
-static struct mark_batch *batch_free(struct marker *marker, int first, int end)
+static const struct statement *batch_params(struct params *params, const struct batch *batch)
 {
-    for (int i = first; i < end; i++)
-        if (marker->batches[i].count == 0)
-            return &marker->batches[i];
-    return NULL;
+    struct marker *marker = marker_of(batch);
+    char *outbox_id = marker->outbox_ids[batch->number];
+
+    outbox_id_next(marker, outbox_id);
+    params_text(params, outbox_id);
+    params_open_int_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_int(params, i);
+    params_close_array(params);
+    params_open_text_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_text(params, mark_of(batch, i)->actor->workspace_id);
+    params_close_array(params);
+    callers_add(params, batch);
+    channels_add(params, batch);
+    params_open_int_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_int(params, mark_of(batch, i)->ts);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < batch->count; i++)
+        params_element_int(params, mark_of(batch, i)->epoch);
+    params_close_array(params);
+    return &MARK_BATCH;
 }
 
-static void batch_send(struct mark_batch *batch, enum store_lane lane)
+// A mark needs one row: of the caller's membership.
+static void key_write(const struct batch_item *item, int row, char *ret_key)
 {
-    struct marker *marker = batch->marker;
-    struct params params = {0};
+    const struct mark *mark = CAST_CONST(mark, item);
 
-    ASSERT(batch->count > 0);
-    outbox_id_next(marker, batch->outbox_id);
-    batch_params(&params, batch);
-    store_call(marker->store, lane, &MARK_BATCH, &params, batch_committed, batch);
+    (void)row;
+    snprintf(ret_key, ASIDE_KEY_SIZE, "%s %s", mark->channel_id, mark->actor->user_id);
 }
 
-// Whether the mark needs a row that others already wait for.
-static bool mark_waits(const struct marker *marker, const struct mark *mark)
+static void item_fail(struct batch_item *item, int r)
 {
-    char key[ASIDE_KEY_SIZE];
+    const struct mark *mark = CAST_CONST(mark, item);
 
-    if (aside_is_empty(marker->aside))
-        return false;
-    key_write(key, mark);
-    return aside_holds(marker->aside, key);
+    mark->fn(mark->arg, r, NULL);
 }
 
-static int group_send(void *arg, struct group_item *const *items, int count)
+static const struct batcher_ops ops = {
+    .params = batch_params,
+    .locked = batch_locked,
+    .answer = batch_answer,
+    .key_write = key_write,
+    .fail = item_fail,
+    .rows = 1,
+};
+
+static int batcher_make(struct marker *marker, struct loop *loop)
 {
-    struct marker *marker = CAST(marker, arg);
-    struct mark_batch *batch = batch_free(marker, 0, BATCHES_IN_WORK);
-    ASSERT(batch); // the group never exceeds its depth
+    size_t batch_max = (size_t)marker->options.batch_max;
+    size_t queue_max = (size_t)marker->options.queue_max;
 
-    for (int i = 0; i < count; i++) {
-        struct mark *mark = CAST(mark, items[i]);
-        if (mark_waits(marker, mark))
-            mark_put_aside(marker, mark);
-        else
-            batch->marks[batch->count++] = mark;
-    }
-    if (batch->count > 0)
-        batch_send(batch, STORE_MARK);
-    return batch->count;
-}
-
-static void mark_try(void *arg, const char *key, struct list *item)
-{
-    struct marker *marker = CAST(marker, arg);
-    struct mark *mark = LIST_ITEM(item, struct mark, item.link);
-    struct mark_batch *batch = batch_free(marker, BATCHES_IN_WORK, BATCHES_MAX);
-
-    if (mark->deadline_ms < clock_monotonic_ms()) {
-        aside_next(marker->aside, key);
-        mark->fn(mark->arg, -ERROR_BUSY, NULL);
-        return;
-    }
-    if (!batch) {
-        aside_again(marker->aside, key, item);
-        return;
-    }
-    batch->marks[0] = mark;
-    batch->count = 1;
-    snprintf(batch->aside_key, sizeof batch->aside_key, "%s", key);
-    batch_send(batch, STORE_ASIDE);
-}
-
-static void mark_return(void *arg, struct list *item)
-{
-    struct marker *marker = CAST(marker, arg);
-    struct mark *mark = LIST_ITEM(item, struct mark, item.link);
-
-    if (marker->aside)
-        group_retry(marker->group, &mark->item);
-    else
-        mark->fn(mark->arg, -ERROR_UNAVAILABLE, NULL);
-}
-
-static int batches_make(struct marker *marker, int batch_max)
-{
-    int r = 0;
-
-    for (int i = 0; i < BATCHES_MAX; i++) {
-        struct mark_batch *batch = &marker->batches[i];
-        batch->tag = TAG(mark_batch);
-        batch->marker = marker;
-        batch->marks = calloc((size_t)batch_max, sizeof(struct mark *));
-        if (!batch->marks)
-            r = -ERROR_MEMORY;
-    }
-    return r;
+    return batcher_new(
+        loop,
+        &(struct batcher_options){.store = marker->store,
+                                  .lane = STORE_MARK,
+                                  .limits = {.depth = BATCHES_IN_WORK,
+                                             .batch_max = marker->options.batch_max,
+                                             .batch_bytes = batch_max * sizeof(struct mark),
+                                             .queue_max = marker->options.queue_max,
+                                             .queue_bytes = queue_max * sizeof(struct mark)},
+                                  .wait_max_ms = RETRY_MAX_MS,
+                                  .full = METRIC_MARK_QUEUE_FULL},
+        &ops, marker, &marker->batcher);
 }
 
 int marker_new(struct loop *loop, struct store *store, struct cache *cache,
                const struct marker_options *options, struct marker **ret_marker)
 {
     struct marker *marker = TAGGED_NEW(marker);
-    int batch_max = options->batch_max;
-    int queue_max = options->queue_max;
 
     if (!marker)
         return -ERROR_MEMORY;
@@ -317,18 +193,12 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache,
     marker->store = store;
     marker->cache = cache;
     id_make('M', marker->name);
-    int r = batches_make(marker, batch_max);
-    if (r == 0)
-        r = group_new(
-            loop,
-            &(struct group_limits){.depth = BATCHES_IN_WORK,
-                                   .batch_max = batch_max,
-                                   .batch_bytes = (size_t)batch_max * sizeof(struct mark),
-                                   .queue_max = queue_max,
-                                   .queue_bytes = (size_t)queue_max * sizeof(struct mark)},
-            group_send, marker, &marker->group);
-    if (r == 0)
-        r = aside_new(loop, mark_try, mark_return, marker, &marker->aside);
+    int r = batcher_make(marker, loop);
+    if (r == 0) {
+        marker->outbox_ids =
+            calloc((size_t)batcher_batches(marker->batcher), sizeof *marker->outbox_ids);
+        r = marker->outbox_ids ? 0 : -ERROR_MEMORY;
+    }
     if (r < 0) {
         marker_free(marker);
         return r;
@@ -340,17 +210,15 @@ int marker_new(struct loop *loop, struct store *store, struct cache *cache,
 void marker_finish(struct marker *marker)
 {
     if (marker)
-        aside_free(TAKE(marker->aside));
+        batcher_finish(marker->batcher);
 }
 
 void marker_free(struct marker *marker)
 {
     if (!marker)
         return;
-    marker_finish(marker);
-    group_free(marker->group);
-    for (int i = 0; i < BATCHES_MAX; i++)
-        free(marker->batches[i].marks);
+    batcher_free(marker->batcher);
+    free(marker->outbox_ids);
     TAGGED_FREE(marker);
 }
 
@@ -358,12 +226,9 @@ int marker_mark(struct marker *marker, struct mark *mark)
 {
     ASSERT(mark->fn && mark->actor && mark->channel_id);
     mark->tag = TAG(mark);
-    mark->deadline_ms = clock_monotonic_ms() + RETRY_MAX_MS;
-    mark->item.bytes = sizeof *mark;
-    mark->item.user_id = mark->actor->user_id;
-    int r = group_add(marker->group, &mark->item);
-    metric_add(METRIC_MARK_QUEUE_FULL, r == -ERROR_BUSY);
-    return r;
+    mark->item.item.bytes = sizeof *mark;
+    mark->item.item.user_id = mark->actor->user_id;
+    return batcher_add(marker->batcher, &mark->item);
 }
 
 // One markUnread or markMessages in flight.
@@ -440,5 +305,5 @@ void marker_mark_messages(struct marker *marker, struct mark *mark)
 
 int marker_waiting(const struct marker *marker)
 {
-    return group_waiting(marker->group) + (marker->aside ? aside_waiting(marker->aside) : 0);
+    return batcher_waiting(marker->batcher);
 }

@@ -3,33 +3,18 @@
 #pragma once
 
 #include "base/id.h"
-#include "store/aside.h"
+#include "store/batcher.h"
 #include "unread/marker.h"
-
-// Batches in flight at the same time: while Postgres runs one, the next is on its way. The order of
-// marks does not matter. Additional batches hold a single mark that found its row locked.
-enum { BATCHES_IN_WORK = 2, BATCHES_ASIDE = 4, BATCHES_MAX = BATCHES_IN_WORK + BATCHES_ASIDE };
-
-// A batch in flight; free while its count is 0.
-struct mark_batch {
-    uint32_t tag;
-    struct marker *marker;
-    char outbox_id[OUTBOX_ID_SIZE];
-    struct mark **marks;
-    int count;
-    char aside_key[ASIDE_KEY_SIZE]; // "": the batch is one of the group's
-};
 
 struct marker {
     uint32_t tag;
     struct store *store;
     struct cache *cache;
-    struct group *group;
-    struct aside *aside;
+    struct batcher *batcher;
     struct marker_options options;
     char name[ID_SIZE];
     uint64_t batch_number;
-    struct mark_batch batches[BATCHES_MAX];
+    char (*outbox_ids)[OUTBOX_ID_SIZE]; // one per batch of the batcher
 };
 
 // A committed mark with an effect, which Redis and the caller have yet to receive.
