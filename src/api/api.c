@@ -155,7 +155,8 @@ static void method_run(struct invocation *invocation)
 {
     const struct method *method = invocation->method;
 
-    if (!limits_admit(invocation))
+    if (!limits_admit(invocation,
+                      invocation->api->limits->methods[method_number(invocation->method)]))
         return;
     int r = access_refusal(method->access, invocation->actor);
 

@@ -26,6 +26,8 @@ enum method_access {
     ACCESS_OPERATOR, // the operator's token only
 };
 
+enum { METHODS_MAX = 192 };
+
 struct method {
     const char *name;
     enum method_access access;

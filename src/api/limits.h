@@ -2,8 +2,8 @@
 // Rate limits per token, method and channel.
 #pragma once
 
+#include "invocation.h"
 #include "limiter.h"
-#include "methods.h"
 
 struct limits {
     int64_t methods[METHODS_MAX]; // calls per minute, by method_number(); 0: unlimited
@@ -14,8 +14,9 @@ struct limits {
 // -ERROR_INVALID_ARGUMENTS: malformed.
 NODISCARD int limits_read(const char *text, int64_t others, struct limits *ret_limits);
 
-// Whether this call, or this post to a channel, is within its limit. False: an error was replied.
-NODISCARD bool limits_admit(struct invocation *invocation);
+// Whether this call, or this post to a channel, is within its limit. A call's is `per_minute`,
+// unless its token has one of its own. False: an error was replied.
+NODISCARD bool limits_admit(struct invocation *invocation, int64_t per_minute);
 NODISCARD bool limits_admit_post(struct invocation *invocation, const char *channel_id);
 
 // Likewise for the body of a call. Only large bodies count for a user; all callers without a token

@@ -59,6 +59,5 @@ method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 // none.
 const struct method *method_find(const char *name);
 
-enum { METHODS_MAX = 192 };
 // Its index among all methods, below METHODS_MAX.
 size_t method_number(const struct method *method);

@@ -42,8 +42,8 @@ struct loop_calls {
 };
 
 struct loop {
+    struct loop_core core;
     uint32_t tag;
-    struct loop_timers timers;
     struct loop_calls gather;
     struct loop_calls idle;
     struct loop_calls deferred;
@@ -56,8 +56,6 @@ struct loop {
     struct loop_io *peers; // watches peers_fd
     bool peers_ready;
     bool again;
-    bool is_running;
-    pthread_t thread; // the thread in loop_run()
 
     int wake_fd;
     atomic_bool stopping;
@@ -65,9 +63,9 @@ struct loop {
     struct loop_calls inbox;
 };
 
-bool loop_is_mine(const struct loop *loop)
+static bool loop_is_mine(const struct loop *loop)
 {
-    return !loop->is_running || pthread_equal(loop->thread, pthread_self());
+    return loop_core_is_mine(&loop->core);
 }
 
 static size_t capacity_next(const struct loop_calls *calls)
@@ -134,6 +132,7 @@ int loop_new(struct loop **ret_loop)
         return -ERROR_MEMORY;
     pthread_mutex_init(&loop->inbox_lock, NULL);
     loop->now_us = clock_monotonic_us();
+    loop->core.tag = TAG(loop_core);
     int r = loop_open(loop);
     if (r < 0) {
         loop_free(loop);
@@ -163,17 +162,17 @@ void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
-    ASSERT(!loop->is_running);
+    ASSERT(!loop->core.is_running);
     loop_io_free(loop->peers);
     loop_run_deferred(loop);
-    ASSERT(loop->timers.count == 0);
+    ASSERT(loop->core.timers.count == 0);
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
     if (loop->peers_fd >= 0)
         close(loop->peers_fd);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
-    free(loop->timers.heap);
+    free(loop->core.timers.heap);
     free(loop->gather.call);
     free(loop->idle.call);
     free(loop->deferred.call);
@@ -226,9 +225,9 @@ static int loop_timeout_ms(const struct loop *loop)
 {
     if (loop->again)
         return 0;
-    if (loop->timers.count == 0)
+    if (loop->core.timers.count == 0)
         return -1;
-    int64_t left_us = loop_timers_next_us(&loop->timers) - clock_monotonic_us();
+    int64_t left_us = loop_timers_next_us(&loop->core.timers) - clock_monotonic_us();
     if (left_us <= 0)
         return 0;
     int64_t left_ms = (left_us + 999) / 1000;
@@ -244,7 +243,7 @@ static void loop_count_stall(const struct loop *loop, int64_t due_us)
 
 static int64_t loop_due_us(const struct loop *loop)
 {
-    return loop->timers.count > 0 ? loop_timers_next_us(&loop->timers) : INT64_MAX;
+    return loop->core.timers.count > 0 ? loop_timers_next_us(&loop->core.timers) : INT64_MAX;
 }
 
 static void loop_deliver(struct loop *loop, int count)
@@ -275,7 +274,7 @@ static void loop_turn(struct loop *loop)
     loop->again = false;
     loop_deliver(loop, count);
     loop_deliver_peers(loop);
-    loop_timers_run(&loop->timers, loop->now_us);
+    loop_timers_run(&loop->core.timers, loop->now_us);
     loop_run_inbox(loop);
     calls_run(&loop->gather);
     calls_run(&loop->idle);
@@ -286,9 +285,9 @@ static void loop_turn(struct loop *loop)
 
 void loop_run(struct loop *loop)
 {
-    ASSERT(!loop->is_running);
-    loop->thread = pthread_self();
-    loop->is_running = true;
+    ASSERT(!loop->core.is_running);
+    loop->core.thread = pthread_self();
+    loop->core.is_running = true;
     while (!atomic_load(&loop->stopping))
         loop_turn(loop);
     // Calls posted before the stop still run: nothing else owns their arguments.
@@ -297,7 +296,7 @@ void loop_run(struct loop *loop)
     calls_run(&loop->idle);
     loop_run_deferred(loop);
     log_flush();
-    loop->is_running = false;
+    loop->core.is_running = false;
 }
 
 static int watch_new(const struct loop_io *wanted, struct loop_io **ret_watch)
@@ -403,9 +402,4 @@ int64_t loop_now_ms(const struct loop *loop)
 int64_t loop_now_us(const struct loop *loop)
 {
     return loop->now_us;
-}
-
-struct loop_timers *loop_timers_of(struct loop *loop)
-{
-    return &loop->timers;
 }

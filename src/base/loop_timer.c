@@ -11,8 +11,7 @@
 static const size_t place_none = SIZE_MAX;
 
 struct loop_timer {
-    const struct loop *loop;
-    struct loop_timers *timers;
+    struct loop_core *core;
     loop_fn *fn;
     void *arg;
     int64_t deadline_us;
@@ -82,8 +81,10 @@ void loop_timers_run(struct loop_timers *timers, int64_t now_us)
 
 int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer **ret_timer)
 {
-    struct loop_timers *timers = loop_timers_of(loop);
-    ASSERT(fn && loop_is_mine(loop));
+    struct loop_core *core = loop_core_of(loop);
+    struct loop_timers *timers = &core->timers;
+
+    ASSERT(fn && loop_core_is_mine(core));
     if (timers->existing == timers->capacity) {
         size_t capacity = timers->capacity ? 2 * timers->capacity : 16;
         void *heap = reallocarray(timers->heap, capacity, sizeof *timers->heap);
@@ -95,8 +96,7 @@ int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer 
     struct loop_timer *timer = malloc(sizeof *timer);
     if (!timer)
         return -ERROR_MEMORY;
-    *timer = (struct loop_timer){
-        .loop = loop, .timers = timers, .fn = fn, .arg = arg, .place = place_none};
+    *timer = (struct loop_timer){.core = core, .fn = fn, .arg = arg, .place = place_none};
     timers->existing++;
     *ret_timer = timer;
     return 0;
@@ -104,8 +104,8 @@ int loop_timer_new(struct loop *loop, loop_fn *fn, void *arg, struct loop_timer 
 
 void loop_timer_set(struct loop_timer *timer, int64_t delay_ms)
 {
-    ASSERT(delay_ms >= 0 && loop_is_mine(timer->loop));
-    struct loop_timers *timers = timer->timers;
+    ASSERT(delay_ms >= 0 && loop_core_is_mine(timer->core));
+    struct loop_timers *timers = &timer->core->timers;
     timer->deadline_us = clock_monotonic_us() + delay_ms * 1000;
     size_t place = timer->place == place_none ? timers->count++ : timer->place;
     heap_settle(timers, place, timer);
@@ -113,10 +113,10 @@ void loop_timer_set(struct loop_timer *timer, int64_t delay_ms)
 
 void loop_timer_clear(struct loop_timer *timer)
 {
-    ASSERT(loop_is_mine(timer->loop));
+    ASSERT(loop_core_is_mine(timer->core));
     if (timer->place == place_none)
         return;
-    struct loop_timers *timers = timer->timers;
+    struct loop_timers *timers = &timer->core->timers;
     ASSERT(timer->place < timers->count && timers->heap[timer->place] == timer);
     struct loop_timer *last = timers->heap[--timers->count];
     if (last != timer)
@@ -129,7 +129,7 @@ void loop_timer_free(struct loop_timer *timer)
     if (!timer)
         return;
     loop_timer_clear(timer);
-    ASSERT(timer->timers->existing > timer->timers->count);
-    timer->timers->existing--;
+    ASSERT(timer->core->timers.existing > timer->core->timers.count);
+    timer->core->timers.existing--;
     free(timer);
 }

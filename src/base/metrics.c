@@ -46,11 +46,6 @@ int64_t metric_value(enum metric metric)
     return atomic_load_explicit(&values[metric].value, memory_order_relaxed);
 }
 
-void metrics_print_head(struct buffer *out, const char *name, const char *type, const char *help)
-{
-    buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 // Rows of the same metric name are adjacent in the table; the first one holds the help text.
 static void print_rows(struct buffer *out)
 {

@@ -71,6 +71,11 @@ void histogram_print(const struct histogram *histograms, int count, const char *
     buffer_append_format(out, "%s_count%s%s%s %lld\n", name, open, label, close, (long long)total);
 }
 
+void metrics_print_head(struct buffer *out, const char *name, const char *type, const char *help)
+{
+    buffer_append_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
 void metrics_print_times(struct buffer *out)
 {
     for (int i = 0; i < METRIC_TIMES_MAX; i++) {

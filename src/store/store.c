@@ -206,7 +206,8 @@ static int store_start(struct store *store)
     if (r < 0)
         return r;
     loop_timer_set(store->patience, store->options.connect_timeout_ms);
-    r = turns_new(store->loop, store, store->options.statement_timeout_ms, &store->turns);
+    r = turns_new(store->loop, store, store_call, store->options.statement_timeout_ms,
+                  &store->turns);
     if (r < 0)
         return r;
     r = store_open_lanes(store);

@@ -18,6 +18,7 @@ struct turns {
     uint32_t tag;
     struct loop *loop;
     struct store *store;
+    turns_call_fn *call;
     struct aside *aside; // NULL once closed
     int64_t wait_max_ms;
 };
@@ -73,7 +74,7 @@ static void turn_send(struct turn *turn, enum store_lane lane)
     struct params params;
 
     params_copy(&params, &turn->params);
-    store_call(turn->turns->store, lane, turn->statement, &params, on_answer, turn);
+    turn->turns->call(turn->turns->store, lane, turn->statement, &params, on_answer, turn);
 }
 
 static void turn_try(void *arg, const char *key, struct list *item)
@@ -113,14 +114,15 @@ static void turn_return(void *arg, struct list *item)
         turn_refuse(turn, -ERROR_UNAVAILABLE);
 }
 
-int turns_new(struct loop *loop, struct store *store, int64_t wait_max_ms, struct turns **ret_turns)
+int turns_new(struct loop *loop, struct store *store, turns_call_fn *call, int64_t wait_max_ms,
+              struct turns **ret_turns)
 {
     struct turns *turns = calloc(1, sizeof *turns);
 
     if (!turns)
         return -ERROR_MEMORY;
-    *turns =
-        (struct turns){.tag = TAG(turns), .loop = loop, .store = store, .wait_max_ms = wait_max_ms};
+    *turns = (struct turns){
+        .tag = TAG(turns), .loop = loop, .store = store, .call = call, .wait_max_ms = wait_max_ms};
     int r = aside_new(loop, turn_try, turn_return, turns, &turns->aside);
     if (r < 0) {
         TAGGED_FREE(turns);

@@ -8,9 +8,15 @@
 
 struct turns;
 
-// Changes fail with -ERROR_BUSY if they could not be made within `wait_max_ms`.
-NODISCARD int turns_new(struct loop *loop, struct store *store, int64_t wait_max_ms,
-                        struct turns **ret_turns);
+// Like store_call().
+typedef void turns_call_fn(struct store *store, enum store_lane lane,
+                           const struct statement *statement, struct params *params, store_fn *fn,
+                           void *arg);
+
+// Makes changes by `call`. They fail with -ERROR_BUSY if they could not be made within
+// `wait_max_ms`.
+NODISCARD int turns_new(struct loop *loop, struct store *store, turns_call_fn *call,
+                        int64_t wait_max_ms, struct turns **ret_turns);
 
 // See store_change() and store_change_many(). `lane` is STORE_WRITE or STORE_MANY. Takes over
 // `params`.

@@ -2,6 +2,7 @@
 // Buckets of calls: alone, shared by two loops through a Redis, without it, and more than are kept.
 #include "../../src/api/limiter.h"
 #include "../../src/api/limits.h"
+#include "../../src/api/methods.h"
 
 #include "base/clock.h"
 #include "base/embedded.h"

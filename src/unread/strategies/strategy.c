@@ -3,10 +3,6 @@
 #include "unread/strategy.h"
 
 #include "base/check.h"
-#include "unread/keys.h"
-
-#include <stdio.h>
-
 const struct strategy_ops *strategy_find(int64_t strategy)
 {
     static const struct strategy_ops *const known[STRATEGY_MAX] = {
@@ -22,26 +18,6 @@ const struct strategy_ops *strategy_find(int64_t strategy)
 int64_t strategy_count_take(int r, const struct cache_value *value)
 {
     return r < 0 ? STRATEGY_UNKNOWN : cache_value_int(value);
-}
-
-void strategy_call_begin(struct fcall *call, const char *function, const struct unread_view *view)
-{
-    char key[KEY_SIZE];
-
-    fcall_begin(call, function);
-    key_walk(key, view->channel_id);
-    fcall_key(call, key);
-    key_members(key, view->channel_id);
-    fcall_key(call, key);
-    if (view->head.strategy == STRATEGY_BITMAP)
-        key_bitmap(key, view->channel_id);
-    else
-        key_unread(key, view->user_id, view->channel_id);
-    fcall_key(call, key);
-    fcall_int(call, view->head.generation);
-    fcall_int(call, view->head.seq);
-    fcall_text(call, view->user_id);
-    fcall_int(call, view->member.number < 0 ? 0 : view->member.number);
 }
 
 struct counting {
