@@ -15,6 +15,10 @@ CREATE FUNCTION hot_gap_us() RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 
 CREATE FUNCTION hot_turn(us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT us - us % 50000 $$;
 CREATE FUNCTION hot_author_turn(us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT us - us % 1000000 $$;
 
+-- A channel's type, strategy and generation in one number; include/chat/traits.h unpacks it.
+CREATE FUNCTION channel_traits(type bigint, strategy bigint, generation bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+$$ SELECT type + 4 * strategy + 16 * generation $$;
+
 -- The head of a hot channel, and the number of posts that `member` has ever made there (NULL: as in the member's row). No row: the channel
 -- is not hot.
 CREATE FUNCTION hot_state(channel text, is_hot boolean, member text)
@@ -88,7 +92,7 @@ END $$;
 CREATE FUNCTION hot_channels_begin(channel_ids text[], now_us bigint) RETURNS void LANGUAGE sql VOLATILE AS $$
     INSERT INTO hot_heads (channel_id, turn, since, workspace_id, traits, seq, ord, last_ts, updated_ts, latest_ts, latest_user,
                            latest_preview, mention_ts, changed)
-    SELECT c.id, hot_turn(now_us), now_us, c.workspace_id, c.type + 4 * c.strategy_in_use + 16 * c.generation, c.seq, c.ord,
+    SELECT c.id, hot_turn(now_us), now_us, c.workspace_id, channel_traits(c.type, c.strategy_in_use, c.generation), c.seq, c.ord,
            c.last_ts, c.updated_ts, c.latest_ts, c.latest_user, c.latest_preview, c.mention_ts, c.changed
     FROM channels c WHERE c.id = ANY (channel_ids);
     INSERT INTO hot_channels SELECT * FROM unnest(channel_ids);

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Posts, by group commit; edits and deletes. Hot channels: 00_hot_channels.sql.
 
--- How a batch of posts moves the heads of its channels. By channel: ts and seq of its first post, the ord before it, its traits (type + 4
--- strategy_in_use + 16 generation), and since when it has been hot (NULL: it is not, or has just become so). `n`: the positions of the
--- channels in the batch (from 1), rising.
+-- How a batch of posts moves the heads of its channels. By channel: ts and seq of its first post, the ord before it, its traits
+-- (channel_traits()), and since when it has been hot (NULL: it is not, or has just become so). `n`: the positions of the channels in the
+-- batch (from 1), rising.
 CREATE TYPE head_moves AS (n bigint[], ts bigint[], seq bigint[], ord bigint[], traits bigint[], since bigint[]);
 
 -- Moves the heads of a batch's hot channels; arguments as in post_batch(). Rows are looked up by ranges of the whole key: with a part of
@@ -115,8 +115,8 @@ END $$;
 --   heat       0: no channel is hot; 1: some may be; 2: and busy channels become hot
 --   mention_…  one entry per mention: the position of its post, the user mentioned ('': the whole channel), where (mentions.sources)
 -- The channel's row, or its hot head, is locked before anything is checked, so that the checks still hold at the commit.
--- Returns, by channel, the ts and seq of its first post, the ord before it, and its traits (type + 4 strategy_in_use + 16 generation). If
--- there are replies, also returns, by item and separated by commas, the authors of the messages that are replied to.
+-- Returns, by channel, the ts and seq of its first post, the ord before it, and its traits. If there are replies,
+-- also returns, by item and separated by commas, the authors of the messages that are replied to.
 -- Only nested loops over indexes perform well here, even while new tables have no statistics, so writers' sessions disable all other plans.
 CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces text[], channel_events bigint[], channel_counted bigint[],
                            channel_last bigint[], channel_authors text[], channel_previews text[],
@@ -160,7 +160,7 @@ BEGIN
                 WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
             WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived AND NOT c.is_hot
             RETURNING h.n, c.seq - h.events + 1 AS seq, c.ord - h.counted AS ord, c.last_ts - h.events + 1 AS ts,
-                      c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits, CASE WHEN c.is_hot THEN c.id END AS heated
+                      channel_traits(c.type, c.strategy_in_use, c.generation) AS traits, CASE WHEN c.is_hot THEN c.id END AS heated
         )
         SELECT array_agg(m.n), array_agg(m.ts), array_agg(m.seq), array_agg(m.ord), array_agg(m.traits), array_agg(m.heated)
         INTO moves.n, moves.ts, moves.seq, moves.ord, moves.traits, heated FROM (SELECT * FROM moved ORDER BY n) m;
@@ -268,7 +268,7 @@ BEGIN
             latest_preview = message_preview,
             is_hot = CASE WHEN heat = 2 AND c.last_ts > now_us - hot_gap_us() THEN hot_allowed() ELSE false END
         WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived AND NOT c.is_hot
-        RETURNING c.seq, c.ord, c.last_ts AS ts, c.type + 4 * c.strategy_in_use + 16 * c.generation AS traits, c.is_hot INTO head;
+        RETURNING c.seq, c.ord, c.last_ts AS ts, channel_traits(c.type, c.strategy_in_use, c.generation) AS traits, c.is_hot INTO head;
         IF head.is_hot THEN
             PERFORM hot_channels_begin(ARRAY[channel], now_us);
         END IF;

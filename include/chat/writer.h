@@ -7,6 +7,7 @@
 
 #include "base/actor.h"
 #include "base/loop.h"
+#include "chat/heat.h"
 #include "chat/mentions.h"
 #include "chat/message.h"
 #include "events/event.h"
@@ -72,6 +73,7 @@ struct writer_options {
     // How long a post waits for a locked row, or is looked up while its outcome is unknown, before
     // its author gets -ERROR_UNAVAILABLE.
     int64_t wait_max_ms;
+    const struct heat *heat;
     writer_on_local_fn *on_local;
     writer_on_committed_fn *on_committed;
     void *arg;

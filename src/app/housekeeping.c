@@ -169,7 +169,7 @@ static int channels_calm(struct housekeeping *housekeeping)
         CLEANUP_RESULT struct result *result = NULL;
         struct params params = {0};
         params_text(&params, last);
-        params_int(&params, metric_value(METRIC_SNAPSHOT_OLDEST_S) > 0 ? HOT_QUIET_US : 0);
+        params_int(&params, housekeeping->measures.heat->snapshot_s > 0 ? HOT_QUIET_US : 0);
         r = session_call(housekeeping->session, &CALM, &params, &result);
         snprintf(last, sizeof last, "%s", r < 0 ? "" : result_text(result, 0, 0));
     } while (last[0] != '\0' && !is_stopping(housekeeping));
@@ -260,13 +260,15 @@ static int housekeeping_upkeep_make(struct housekeeping *housekeeping)
     return upkeep_new(&options, &housekeeping->upkeep);
 }
 
-int housekeeping_start(const struct settings *settings, struct housekeeping **ret_housekeeping)
+int housekeeping_start(const struct settings *settings, struct heat *heat,
+                       struct housekeeping **ret_housekeeping)
 {
     struct housekeeping *housekeeping = TAGGED_NEW(housekeeping);
 
     if (!housekeeping)
         return -ERROR_MEMORY;
     housekeeping->settings = settings;
+    housekeeping->measures.heat = heat;
     pthread_mutex_init(&housekeeping->lock, NULL);
     pthread_cond_init(&housekeeping->stop, NULL);
     const struct cache_options cache_options = parts_cache_options(settings);

@@ -6,9 +6,11 @@
 
 #include "app/settings.h"
 #include "base/cleanup.h"
+#include "chat/heat.h"
 
 struct housekeeping;
 
-NODISCARD int housekeeping_start(const struct settings *settings,
+// Keeps `heat`, which must outlive it, up to date.
+NODISCARD int housekeeping_start(const struct settings *settings, struct heat *heat,
                                  struct housekeeping **ret_housekeeping);
 void housekeeping_stop(struct housekeeping *housekeeping); // joins and frees; NULL is allowed

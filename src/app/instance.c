@@ -43,6 +43,7 @@ struct instance {
     struct notify *notify;
     struct dispatcher *dispatcher;
     struct workers *workers;
+    struct heat heat; // housekeeping's
     struct housekeeping *housekeeping;
     struct auditor *auditor;
     struct readiness *readiness;
@@ -164,8 +165,9 @@ static int services_make(struct instance *instance)
     if (!instance->services || !instance->sessions)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        r = service_new(instance->settings, &instance->secrets, instance->notify, instance->relay,
-                        instance->readiness, instance->count, &instance->services[instance->count]);
+        r = service_new(instance->settings, &instance->secrets, &instance->heat, instance->notify,
+                        instance->relay, instance->readiness, instance->count,
+                        &instance->services[instance->count]);
         if (r < 0)
             return r;
         instance->sessions[instance->count] = service_sessions(instance->services[instance->count]);
@@ -196,7 +198,7 @@ static int instance_start(struct instance *instance)
     r = services_make(instance);
     if (r < 0)
         return r;
-    r = housekeeping_start(instance->settings, &instance->housekeeping);
+    r = housekeeping_start(instance->settings, &instance->heat, &instance->housekeeping);
     if (r >= 0)
         r = auditor_start(instance->settings, &instance->auditor);
     for (int i = 0; i < instance->count && r >= 0; i++)

@@ -57,8 +57,10 @@ static int snapshot_measure(struct measures *measures, struct session *session)
         return r;
     int64_t age_s = result_int(result, 0, 0);
     int64_t held_s = held_age_s(measures, result_text(result, 0, 1));
-    metric_set(METRIC_SNAPSHOT_OLDEST_S, held_s > age_s ? held_s : age_s);
-    metric_set(METRIC_HOT_CHANNELS, result_int(result, 0, 2));
+    measures->heat->snapshot_s = held_s > age_s ? held_s : age_s;
+    measures->heat->channels = result_int(result, 0, 2);
+    metric_set(METRIC_SNAPSHOT_OLDEST_S, measures->heat->snapshot_s);
+    metric_set(METRIC_HOT_CHANNELS, measures->heat->channels);
     return 0;
 }
 

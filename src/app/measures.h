@@ -3,12 +3,14 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "chat/heat.h"
 #include "store/session.h"
 
 #include <stdint.h>
 
 struct measures {
-    int64_t due_ms; // slow measurements are taken less often
+    struct heat *heat; // written here alone
+    int64_t due_ms;    // slow measurements are taken less often
     // The oldest transaction held by a replication slot or standby, and when it was first seen:
     // Postgres does not report a time.
     char held[24];

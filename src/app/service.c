@@ -42,6 +42,7 @@ struct service {
     struct relay *relay;
     struct readiness *readiness;
     const struct secrets *secrets;
+    const struct heat *heat;
     struct notify *notify;
     struct pages *pages;
     int sockets_max;
@@ -157,6 +158,7 @@ static int service_make_stores(struct service *service, const struct settings *s
                                             .queue_bytes = (size_t)settings->queue_bytes,
                                             .queue_max = queue_max,
                                             .wait_max_ms = settings->statement_timeout_ms,
+                                            .heat = service->heat,
                                             .on_local = on_post_local,
                                             .on_committed = on_post_committed,
                                             .arg = service},
@@ -260,8 +262,8 @@ static int service_make(struct service *service, const struct settings *settings
 }
 
 int service_new(const struct settings *settings, const struct secrets *secrets,
-                struct notify *notify, struct relay *relay, struct readiness *readiness, int index,
-                struct service **ret_service)
+                const struct heat *heat, struct notify *notify, struct relay *relay,
+                struct readiness *readiness, int index, struct service **ret_service)
 {
     struct service *service = TAGGED_NEW(service);
 
@@ -270,6 +272,7 @@ int service_new(const struct settings *settings, const struct secrets *secrets,
     service->relay = relay;
     service->readiness = readiness;
     service->secrets = secrets;
+    service->heat = heat;
     service->notify = notify;
     service->sockets_max = (int)settings->sockets_max;
     int r = service_make(service, settings);

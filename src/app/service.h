@@ -5,6 +5,7 @@
 #include "app/settings.h"
 #include "base/cleanup.h"
 #include "base/secrets.h"
+#include "chat/heat.h"
 #include "fanout/relay.h"
 #include "readiness.h"
 #include "sessions.h"
@@ -17,8 +18,8 @@ struct service;
 // Creates loop `index` and its parts, already listening, and adds them to `readiness`. All
 // arguments must outlive it.
 NODISCARD int service_new(const struct settings *settings, const struct secrets *secrets,
-                          struct notify *notify, struct relay *relay, struct readiness *readiness,
-                          int index, struct service **ret_service);
+                          const struct heat *heat, struct notify *notify, struct relay *relay,
+                          struct readiness *readiness, int index, struct service **ret_service);
 // Owned by the service. Before any thread starts, pass those of all loops to sessions_set_all().
 struct sessions *service_sessions(const struct service *service);
 NODISCARD int service_start(struct service *service); // starts the thread

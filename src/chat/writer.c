@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "chat/frame.h"
+#include "chat/traits.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -84,11 +85,12 @@ static struct event *event_of(const struct post_batch *posted, int index)
     const struct post *post = post_of(posted->batch, index);
     int64_t ts = ts_of(posted, index);
     int64_t seq = seq_of(posted, index);
+    struct traits traits = traits_unpack(start_of(posted, index, START_TRAITS));
     struct message message = post_message(post, ts, seq, "");
     struct frame_context context = {
         .workspace_id = post->actor->workspace_id,
         .channel_id = post->channel_id,
-        .type = (enum channel_type)(start_of(posted, index, START_TRAITS) & 3),
+        .type = traits.type,
         .seq = seq,
         .event_ts = ts,
     };
@@ -109,8 +111,8 @@ static struct event *event_of(const struct post_batch *posted, int index)
     event->head = (struct event_head){.seq = seq,
                                       .ord = start_of(posted, index, START_ORD) +
                                              posted->plan.places[index].ord,
-                                      .strategy = start_of(posted, index, START_TRAITS) >> 2 & 3,
-                                      .generation = start_of(posted, index, START_TRAITS) >> 4};
+                                      .strategy = traits.strategy,
+                                      .generation = traits.generation};
     return event;
 }
 

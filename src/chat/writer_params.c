@@ -4,7 +4,6 @@
 #include "writer_internal.h"
 
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -136,9 +135,12 @@ enum { SNAPSHOT_S = 1 };
 
 int64_t writer_heat(const struct writer *writer)
 {
-    if (metric_value(METRIC_SNAPSHOT_OLDEST_S) >= SNAPSHOT_S)
+    const struct heat *heat = writer->options.heat;
+
+    if (atomic_load_explicit(&heat->snapshot_s, memory_order_relaxed) >= SNAPSHOT_S)
         return 2;
-    return metric_value(METRIC_HOT_CHANNELS) > 0 || clock_monotonic_ms() < writer->hot_until_ms;
+    return atomic_load_explicit(&heat->channels, memory_order_relaxed) > 0 ||
+           clock_monotonic_ms() < writer->hot_until_ms;
 }
 
 enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
