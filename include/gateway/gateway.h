@@ -29,9 +29,11 @@
 
 struct gateway;
 struct http_head;
+struct marker;
 
 struct gateway_options {
     struct gateway_settings settings;
+    struct marker *marker;    // marks for sockets that show a channel
     const struct log *log;    // carries the events of other instances; NULL: never behind
     const char *cors_origins; // origins whose pages may read event streams: "a,b", "*" or ""
     int64_t active_s;         // active this long after a message on a socket; 0: not recorded

@@ -187,6 +187,7 @@ static int service_make_gateway(struct service *service, const struct settings *
 {
     const struct gateway_options options = {
         .settings = settings->gateway,
+        .marker = service->marker,
         .log = relay_log(service->relay),
         .active_s = settings->push_active_s,
         .cors_origins = settings->cors_origins,

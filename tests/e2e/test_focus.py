@@ -57,8 +57,8 @@ def test_many_arrivals_are_a_few_marks_and_the_last_one_is_among_them(room):
     assert bob.unread(channel) == 0
 
 
-def test_who_marks_unread_what_just_arrived_has_it_unread(environment, room, workspace):
-    """Although the mark for the arrival is not due yet. Later messages are marked read again."""
+def test_after_a_mark_unread_nothing_is_marked_until_it_is_focused_anew(environment, room, workspace):
+    """Wherever the message was marked unread: neither what just arrived and is not marked yet, nor what arrives later."""
     ann, bob, channel = room
     clock = workspace.channel(ann, bob)
     with bob.socket() as socket:
@@ -70,10 +70,95 @@ def test_who_marks_unread_what_just_arrived_has_it_unread(environment, room, wor
         socket.expect({"type": "message", "channel": channel, "ts": unread})
         there = bob.at(environment.urls[1])
         assert there.ok("channels.markUnread", channel=channel, ts=unread)["unread_count"] == 1
+        ann.post(channel)
         socket.expect({"type": "channel_marked", "channel": clock, "last_read": last})  # the second is over
-        assert bob.unread(channel) == 1
+        assert bob.unread(channel) == 2
+        focus(socket, channel)
         later = ann.post(channel)
         socket.expect({"type": "channel_marked", "channel": channel, "last_read": later, "unread_count": 0})
+
+
+def test_a_mark_unread_before_the_focus_does_not_end_it(room):
+    ann, bob, channel = room
+    ts = ann.post(channel)
+    bob.ok("channels.markUnread", channel=channel, ts=ts)
+    with bob.socket() as socket:
+        focus(socket, channel)
+        last = ann.post(channel)
+        socket.expect({"type": "channel_marked", "channel": channel, "last_read": last, "unread_count": 0})
+
+
+def silent(socket):
+    """Answers no pings from now on, like a device whose connection only seems to stand."""
+    socket._ws.pong = lambda *unused: None
+    return socket
+
+
+def marked_elsewhere(ann, socket, clock):
+    """Waits until a message that was posted now is marked by the focus of another socket."""
+    ts = ann.post(clock)
+    socket.expect({"type": "channel_marked", "channel": clock, "last_read": ts})
+
+
+@pytest.mark.parametrize("answer", ["frame", "pong", "blur"])
+def test_only_what_the_device_has_answered_after_is_marked(room, workspace, answer):
+    ann, bob, channel = room
+    clock = workspace.channel(ann, bob)
+    with bob.socket() as socket, silent(bob.socket()) as device:
+        focus(socket, clock)
+        focus(device, channel)
+        ts = ann.post(channel)
+        device.expect({"type": "message", "ts": ts})
+        wait_until(lambda: device.pings, what="a ping soon after the message")
+        for _ in range(2):
+            marked_elsewhere(ann, socket, clock)
+        assert bob.unread(channel) == 1, "nothing has come from the device since"
+        if answer == "frame":
+            device.send({"type": "typing", "channel": channel})
+        elif answer == "pong":
+            device._ws.send(device.pings[-1], 0xA)
+        else:
+            blur(device, channel)
+        device.expect({"type": "channel_marked", "channel": channel, "last_read": ts, "unread_count": 0})
+        ann.post(channel)
+        marked_elsewhere(ann, socket, clock)
+        assert bob.unread(channel) == 1, "that answer came before this message"
+
+
+def test_a_device_that_vanishes_marks_nothing(room, workspace):
+    ann, bob, channel = room
+    clock = workspace.channel(ann, bob)
+    with bob.socket() as socket:
+        device = silent(bob.socket())
+        focus(socket, clock)
+        focus(device, channel)
+        device.expect({"type": "message", "ts": ann.post(channel)})
+        device._ws.shutdown()
+        marked_elsewhere(ann, socket, clock)
+        assert bob.unread(channel) == 1
+
+
+def test_pings_of_a_focus_are_few(room):
+    """However many messages arrive: at most one a second."""
+    ann, bob, channel = room
+    with bob.socket() as socket:
+        focus(socket, channel)
+        first = ann.post(channel)
+        last = [ann.post(channel) for _ in range(30)][-1]
+        socket.expect({"type": "channel_marked", "channel": channel, "last_read": last})
+        assert 1 <= len(socket.pings) <= 2 + float(last) - float(first)
+
+
+def test_a_token_that_may_not_mark(workspace, room):
+    ann, bob, channel = room
+    reply = workspace.admin.ok("admin.tokens.create", user_id=bob.id, scopes="rtm:stream,channels:read")
+    bob.token = reply["token"]
+    with bob.socket() as socket:
+        reply = focus(socket, channel)
+        assert reply["ok"] is False and reply["error"]["msg"] == "missing_scope"
+        socket.send({"type": "channel_focus", "channel": channel})
+        assert socket.expect({"type": "error"})["error"]["msg"] == "missing_scope"
+        assert blur(socket, channel)["ok"] is True
 
 
 def test_only_the_one_who_looks_and_only_there(room, workspace):

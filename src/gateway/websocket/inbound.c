@@ -4,7 +4,6 @@
 
 #include "../channel/ephemeral.h"
 #include "../channel/feed.h"
-#include "../channel/focus.h"
 #include "../channel/subscribers.h"
 #include "../connection/connection.h"
 #include "../core.h"
@@ -108,6 +107,14 @@ static struct connection *method_call_end(struct method_call *call)
     return c;
 }
 
+static void method_call_drop(struct method_call *call)
+{
+    if (!call)
+        return;
+    (void)method_call_end(call);
+    TAGGED_FREE(call);
+}
+
 static void failure_send(struct connection *c, const char *reply_to,
                          const struct request_outcome *outcome)
 {
@@ -198,35 +205,43 @@ static int request_make(struct method_call *call, const struct called *what,
     return 0;
 }
 
-static void method_call(struct inbound *inbound, const struct called *what,
-                        const struct inbound_text *text, const char *reply_to)
+// -ERROR_RATELIMITED: too many are in progress; -ERROR_MEMORY.
+static int method_call_new(struct inbound *inbound, const char *reply_to,
+                           struct method_call **ret_call)
 {
     struct connection *c = inbound->connection;
-    struct gateway *gateway = c->gateway;
-    struct request *request;
-    if (inbound->call_count >= gateway->options.settings.socket_calls_max) {
+    if (inbound->call_count >= c->gateway->options.settings.socket_calls_max) {
         metric_add(METRIC_SOCKET_CALLS, 1);
-        refusal_send(c, reply_to, error_code(ERROR_RATELIMITED));
-        return;
+        return -ERROR_RATELIMITED;
     }
     struct method_call *call = TAGGED_NEW(method_call);
-    if (!call) {
-        refusal_send(c, reply_to, error_code(ERROR_MEMORY));
-        return;
-    }
-    call->gateway = gateway;
+    if (!call)
+        return -ERROR_MEMORY;
+    call->gateway = c->gateway;
     call->inbound = inbound;
     memcpy(call->origin, c->id, sizeof call->origin);
     memcpy(call->reply_to, reply_to, sizeof call->reply_to);
-    int r = request_make(call, what, text, &request);
+    list_append(&inbound->calls, &call->link);
+    inbound->call_count++;
+    *ret_call = call;
+    return 0;
+}
+
+static void method_call(struct inbound *inbound, const struct called *what,
+                        const struct inbound_text *text, const char *reply_to)
+{
+    struct gateway *gateway = inbound->connection->gateway;
+    struct method_call *call = NULL;
+    struct request *request;
+    int r = method_call_new(inbound, reply_to, &call);
+    if (r >= 0)
+        r = request_make(call, what, text, &request);
     if (r < 0) {
-        TAGGED_FREE(call);
-        refusal_send(c, reply_to, error_code(r));
+        method_call_drop(call);
+        refusal_send(inbound->connection, reply_to, error_code(r));
         return;
     }
     gateway_ask(gateway);
-    list_append(&inbound->calls, &call->link);
-    inbound->call_count++;
     gateway->options.on_call(gateway->options.arg, request);
 }
 
@@ -272,6 +287,29 @@ static void outcome_send(struct connection *c, const char *reply_to, int r)
         reply_send(c, reply_to, nothing, sizeof nothing - 1);
 }
 
+static void on_focused(void *arg, int r)
+{
+    struct method_call *call = CAST(method_call, arg);
+    struct connection *c = method_call_end(call);
+
+    if (c)
+        outcome_send(c, call->reply_to, r);
+    TAGGED_FREE(call);
+}
+
+// Answers once the focus has begun: a markUnread after the answer ends it.
+static int focus_ask(struct inbound *inbound, struct feed *feed, const char *reply_to)
+{
+    struct method_call *call = NULL;
+    int r = method_call_new(inbound, reply_to, &call);
+
+    if (r >= 0)
+        r = focus_begin(feed, &inbound->focuses, on_focused, call);
+    if (r < 0)
+        method_call_drop(call);
+    return r;
+}
+
 static void focus_change(struct inbound *inbound, const json_t *message, bool begins,
                          const char *reply_to)
 {
@@ -281,10 +319,11 @@ static void focus_change(struct inbound *inbound, const json_t *message, bool be
     int r = feed && subscribers_have(feed, c) ? 0 : -ERROR_CHANNEL_NOT_FOUND;
 
     if (r == 0 && begins)
-        r = focus_begin(feed, c, &inbound->focus_count);
+        r = focus_ask(inbound, feed, reply_to);
     else if (r == 0)
         focus_end(feed, c);
-    outcome_send(c, reply_to, r);
+    if (r < 0 || !begins)
+        outcome_send(c, reply_to, r);
 }
 
 // Writes to Redis that the user is active on this socket, and needs no pushes.
@@ -353,6 +392,7 @@ void inbound_init(struct inbound *inbound, struct connection *c)
 {
     *inbound = (struct inbound){.connection = c};
     list_init(&inbound->calls);
+    focus_set_init(&inbound->focuses, c);
     presence_subscriber_init(&inbound->presence_subscriber, c);
 }
 

@@ -2,6 +2,7 @@
 // Handles a client's messages: posts, marks, pings, typing, focus, presence.
 #pragma once
 
+#include "../channel/focus.h"
 #include "../user/presence_subscriptions.h"
 
 #include "base/list.h"
@@ -16,7 +17,7 @@ struct inbound {
     struct connection *connection;
     struct list calls; // method calls in progress
     int call_count;
-    int focus_count;
+    struct focus_set focuses;
     int64_t typed_ms;  // when its last user_typing was published
     int64_t active_ms; // when its activity was last written to Redis; 0: never
     struct presence_subscriber presence_subscriber;

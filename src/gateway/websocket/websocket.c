@@ -133,7 +133,9 @@ static void message_take(struct connection *c, const char *text, size_t length)
 
 static int websocket_input(struct connection *c, const char *data, size_t length)
 {
-    return receive(c, &websocket_of(c)->socket, message_take, data, length);
+    struct websocket *websocket = websocket_of(c);
+    focus_set_answered(&websocket->inbound.focuses);
+    return receive(c, &websocket->socket, message_take, data, length);
 }
 
 static void websocket_send(struct connection *c, struct packets *packets)
@@ -153,8 +155,10 @@ static void websocket_deliver(struct connection *c, const struct feed *feed,
 
 static void websocket_flushed(struct connection *c)
 {
-    if (websocket_of(c)->backlog)
-        backlog_advance(websocket_of(c)->backlog);
+    struct websocket *websocket = websocket_of(c);
+    focus_set_flushed(&websocket->inbound.focuses);
+    if (websocket->backlog)
+        backlog_advance(websocket->backlog);
 }
 
 static void websocket_tick(struct connection *c, int64_t now_ms)
