@@ -66,16 +66,19 @@ BEGIN
         || CASE WHEN with_object THEN direct_object(c, caller, NULL) ELSE '{"id":"' || channel || '"}' END || '}';
 END $$;
 
--- Opens the direct conversation of `others` and the caller. `may_make` false: only an existing one.
+-- Opens the direct conversation of `others` and the caller. `may_make` false: only an existing one. An existing one opens even if one of them
+-- has been deactivated.
 CREATE FUNCTION direct_open(outbox_id text, workspace text, caller text, new_id text, others text[], may_make boolean, with_object boolean)
 RETURNS TABLE (error text, reply text, told boolean, channel_id text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     everyone text[] := ARRAY(SELECT DISTINCT e.id COLLATE "C" FROM unnest(others || caller) AS e (id) ORDER BY 1);
     refusal text := direct_refusal(workspace, everyone);
+    exists_already boolean := EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = workspace AND c.people = array_to_string(everyone, ','));
     opened record;
 BEGIN
-    IF refusal IS NULL AND NOT may_make
-       AND NOT EXISTS (SELECT 1 FROM channels c WHERE c.workspace_id = workspace AND c.people = array_to_string(everyone, ',')) THEN
+    IF exists_already AND refusal = 'user_disabled' THEN
+        refusal := NULL;
+    ELSIF NOT exists_already AND refusal IS NULL AND NOT may_make THEN
         refusal := 'channel_not_found';
     END IF;
     IF refusal IS NOT NULL THEN
@@ -100,23 +103,33 @@ BEGIN
     RETURN QUERY SELECT refusal, CASE WHEN refusal IS NULL THEN direct_show(caller, channel, false, with_object) END;
 END $$;
 
--- Hides a direct conversation from the caller until the next message, or until they open it.
-CREATE FUNCTION direct_close(workspace text, caller text, channel text) RETURNS TABLE (error text, reply text)
+-- Hides a direct conversation from the caller until a message arrives after the last one they saw, or until they open it. `seen`: the ts of
+-- that message; NULL: the latest when the call began. If a later one is there already, nothing changes.
+CREATE FUNCTION direct_close(workspace text, caller text, channel text, seen bigint) RETURNS TABLE (error text, reply text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     refusal text := direct_channel_refusal(workspace, caller, channel);
+    head record;
+    upto bigint;
 BEGIN
     IF refusal IS NOT NULL THEN
         RETURN QUERY SELECT refusal, NULL::text;
         RETURN;
     END IF;
+    -- Before waiting for the lock: a message that is posted meanwhile was not seen.
+    SELECT c.ord, c.last_ts INTO head FROM channel_heads c WHERE c.id = channel;
+    upto := head.ord;
+    IF seen < head.last_ts THEN
+        upto := coalesce((SELECT m.ord FROM messages m WHERE m.channel_id = channel AND m.ts <= seen ORDER BY m.ts DESC LIMIT 1), 0);
+    END IF;
     PERFORM 1 FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller FOR NO KEY UPDATE;
     PERFORM change_note(channel, caller);
-    UPDATE channel_members m SET closed_ord = c.ord, changed = pg_current_xact_id()
-    FROM channel_heads c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller
-      AND (m.closed_ord IS NULL OR c.ord > m.closed_ord);
+    UPDATE channel_members m SET closed_ord = upto, changed = pg_current_xact_id()
+    FROM channel_heads c WHERE c.id = channel AND m.channel_id = channel AND m.user_id = caller AND c.ord <= upto
+      AND (m.closed_ord IS NULL OR upto > m.closed_ord);
     IF NOT FOUND THEN
-        RETURN QUERY SELECT NULL::text, '{"no_op":true,"already_closed":true}';
+        RETURN QUERY SELECT NULL::text, '{"no_op":true' || CASE WHEN c.ord <= upto THEN ',"already_closed":true' ELSE '' END || '}'
+                     FROM channel_heads c WHERE c.id = channel;
         RETURN;
     END IF;
     PERFORM push_touch(caller);

@@ -22,8 +22,8 @@ static const struct statement OPEN_CHANNEL = {
                            "'{\"no_op\"%' THEN $3 END FROM "
                            "direct_open_channel($1, $2, $3, $4)"};
 static const struct statement CLOSE = {
-    "direct_close",
-    "SELECT error, reply, false, CASE WHEN reply = '{}' THEN $3 END FROM direct_close($1, $2, $3)"};
+    "direct_close", "SELECT error, reply, false, CASE WHEN reply = '{}' THEN $3 END"
+                    " FROM direct_close($1, $2, $3, nullif($4, -1))"};
 static const struct statement PEER = {"direct_peer",
                                       "SELECT CASE WHEN c.type = 3 THEN direct_peer(c.people, $2) "
                                       "END FROM channels c WHERE c.id = $1"};
@@ -145,9 +145,12 @@ void channels_open(struct invocation *invocation)
 void channels_close(struct invocation *invocation)
 {
     struct params params = {0};
+    int64_t seen_ts = -1;
 
-    if (!take_channel_params(invocation, &params))
+    if (!take_optional_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &seen_ts) ||
+        !take_channel_params(invocation, &params))
         return;
+    params_int(&params, seen_ts);
     invocation->done_fn = view_changed;
     invocation_change(invocation, &CLOSE, &params, false);
 }

@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from tests.support.wait import wait_until
+
 FAMILIES = pytest.mark.parametrize("family", ["channels", "conversations"])
 
 
@@ -107,8 +109,14 @@ def test_open_errors(environment, workspace, people):
     ann.fails("channel_not_found", "conversations.open", users=bob.id, prevent_creation=True)
     channel = open_dm(ann, bob)
     assert open_dm(bob, ann, prevent_creation=True) == channel
+    known = open_dm(ann, dan)
     workspace.admin.ok("admin.users.setActive", user_id=dan.id, active=False)
-    ann.fails("user_disabled", "conversations.open", users=dan.id)
+    for users in ([dan.id, bob.id], [dan.id, cid.id]):
+        ann.fails("user_disabled", "conversations.open", users=users)
+    cid.fails("user_disabled", "conversations.open", users=dan.id)
+    for args in ({}, {"prevent_creation": True}):
+        assert open_dm(ann, dan, **args) == known, "the existing one opens"
+    assert ann.ok("chat.postMessage", channel=dan.id, text="bye")["channel"] == known
     cid.fails("channel_not_found", "conversations.open", channel=channel)
     ann.fails("method_not_supported_for_channel_type", "conversations.open", channel=workspace.channel(ann))
     ann.fails("invalid_arguments", "conversations.open", users=bob.id, return_im="perhaps")
@@ -148,12 +156,56 @@ def test_nobody_sees_what_another_closed(people):
     assert shown(ann, user=bob.id) == {direct: False, group: False}, "it is the caller's own view"
 
 
+def is_open(client, channel):
+    return client.ok("conversations.info", channel=channel)["channel"]["is_open"]
+
+
+@FAMILIES
+def test_close_leaves_open_what_has_a_message_that_was_not_seen(people, family):
+    ann, bob = people[:2]
+    channel = open_dm(ann, bob)
+    seen, new = bob.post(channel, "seen"), bob.post(channel, "just arrived")
+    with ann.socket() as socket:
+        for ts in (seen, "0000000000.000000"):
+            reply = ann.ok(f"{family}.close", channel=channel, ts=ts)
+            assert reply["no_op"] is True and "already_closed" not in reply
+            assert is_open(ann, channel) and entry_of(ann, channel)[1]["unread_count"] == 2
+        assert "no_op" not in ann.ok(f"{family}.close", channel=channel, ts=new)
+        socket.expect({"type": "im_close", "channel": channel})
+        assert len(socket.matching({"type": "im_close"})) == 1 and not is_open(ann, channel)
+        assert ann.ok(f"{family}.close", channel=channel, ts=new)["already_closed"] is True
+    bob.post(channel, "and now?")
+    assert is_open(ann, channel)
+    for ts in ("9999999999.000000", None):
+        ann.ok(f"{family}.close", channel=channel, **({"ts": ts} if ts else {}))
+        assert not is_open(ann, channel)
+        bob.post(channel, "again")
+
+
+def test_close_hides_no_message_that_is_posted_meanwhile(environment, people):
+    """The call waits for a lock; what commits before it gets the lock came after the caller asked."""
+    ann, bob = people[:2]
+    channel = open_dm(ann, bob)
+    bob.post(channel, "seen")
+    with environment.database() as database, database.transaction():
+        database.execute("SELECT 1 FROM channel_members WHERE channel_id = %s AND user_id = %s FOR NO KEY UPDATE", [channel, ann.id])
+        closing = threading.Thread(target=ann.ok, args=("conversations.close",), kwargs={"channel": channel})
+        closing.start()
+        pid = database.execute("SELECT pg_backend_pid()").fetchone()[0]
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
+        wait_until(lambda: database.execute(waiting, [pid]).fetchone()[0], what="the call waiting for the lock")
+        bob.post(channel, "unseen")
+    closing.join()
+    assert is_open(ann.at(ann.url), channel)
+
+
 @FAMILIES
 def test_close_errors(workspace, people, family):
     ann, bob, cid, _ = people
     cid.fails("channel_not_found", f"{family}.close", channel=open_dm(ann, bob))
     ann.fails("method_not_supported_for_channel_type", f"{family}.close", channel=workspace.channel(ann))
     assert "channel" in ann.fails("invalid_arguments", f"{family}.close").messages
+    assert "ts" in ann.fails("invalid_timestamp", f"{family}.close", channel=open_dm(ann, bob), ts="yesterday").messages
 
 
 def test_close_is_told_by_the_next_sync(people):
