@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/loop.h"
-#include "http/request.h"
+#include "call/request.h"
 #include "http/server_settings.h"
 
 struct http_head;

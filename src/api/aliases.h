@@ -3,7 +3,7 @@
 // only; others also in the name of an argument or of a reply's member.
 #pragma once
 
-#include "http/request.h"
+#include "call/request.h"
 
 // An alias with a preset argument or a different reply.
 struct method_alias {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "http/internal_request.h"
+#include "call/internal_request.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "cache/pipeline.h"
-#include "http/internal_request.h"
+#include "call/internal_request.h"
 #include "parts.h"
 #include "store/session.h"
 #include "unread/keys.h"

@@ -27,7 +27,7 @@ void exchange_free(struct exchange *exchange)
 {
     struct server *server = exchange->server;
     list_remove(&exchange->link);
-    buffer_done(&exchange->body);
+    buffer_done(&exchange->body.bytes);
     buffer_done(&exchange->rest);
     buffer_done(&exchange->text);
     mhd_takeover_done(&exchange->takeover);
@@ -77,7 +77,8 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     exchange->origin = NULL;
     exchange->is_preflight = false;
     exchange->page = NULL;
-    buffer_init(&exchange->body, (size_t)server->options.settings.body_max_bytes + 1);
+    exchange->body = (struct body){0};
+    buffer_init(&exchange->body.bytes, (size_t)server->options.settings.body_max_bytes + 1);
     mhd_takeover_init(&exchange->takeover);
     buffer_init(&exchange->rest, MHD_MEMORY_BYTES);
     buffer_init(&exchange->text, 0);
@@ -85,8 +86,6 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     exchange->is_call = false;
     exchange->started = false;
     exchange->is_chunked = false;
-    exchange->is_text = false;
-    exchange->is_read = false;
     exchange->is_gzip = false;
     list_init(&exchange->job.link);
     exchange->request.load = ops->load;

@@ -4,10 +4,10 @@
 // exchange_ops.
 #pragma once
 
+#include "call/body.h"
 #include "chunks.h"
 #include "job_thread.h"
 #include "mhd_quirks.h"
-#include "request_internal.h"
 #include "server_internal.h"
 
 #include "base/cleanup.h"
@@ -22,8 +22,6 @@ enum exchange_state {
     EXCHANGE_ANSWERED,
     EXCHANGE_DETACHED, // libmicrohttpd no longer has the descriptor
 };
-
-enum body_type { BODY_UNTYPED, BODY_UNKNOWN, BODY_FORM, BODY_JSON, BODY_MULTIPART };
 
 struct exchange;
 
@@ -56,21 +54,17 @@ struct exchange {
     const char *origin;       // of the calling page, if allowed; else NULL
     bool is_preflight;        // a CORS preflight request
     const struct server_page *page;
-    struct buffer body;
+    struct body body;
     struct mhd_takeover takeover; // if libmicrohttpd began a request with a chunked body
     struct chunks chunks;         // this and the next three: for a chunked body
     struct buffer rest;           // the part libmicrohttpd had already read
     struct buffer text;           // the head of the reply
     size_t sent;                  // bytes of `text`, then of the reply, sent
     enum exchange_state state;
-    bool is_call;     // calls an API method
-    bool started;     // counted as a call in progress
-    bool is_chunked;  // chunked: the body's length is unknown in advance
-    bool is_admitted; // the body was admitted
-    bool is_text;     // the body is NUL-terminated UTF-8
-    bool is_read;     // the body's arguments have been parsed
-    enum body_type type;
-    size_t text_length;
+    bool is_call;          // calls an API method
+    bool started;          // counted as a call in progress
+    bool is_chunked;       // chunked: the body's length is unknown in advance
+    bool is_admitted;      // the body was admitted
     bool is_gzip;          // the reply is compressed
     struct thread_job job; // parses the body, later compresses the reply
     int read_r;            // result of the parsing job

@@ -102,6 +102,6 @@ int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
         if (r < 0)
             return r;
     }
-    buffer_append(&exchange->body, data, size);
+    buffer_append(&exchange->body.bytes, data, size);
     return 0;
 }

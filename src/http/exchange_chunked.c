@@ -5,8 +5,8 @@
 // answered, here. Each is the last request of its connection.
 #include "exchange_chunked.h"
 
-#include "exchange_body.h"
 #include "exchange_gzip.h"
+#include "exchange_load.h"
 #include "exchange_reply.h"
 #include "exchange_steps.h"
 #include "http_connection.h"

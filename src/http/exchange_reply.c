@@ -172,7 +172,8 @@ int exchange_detach(struct exchange *exchange, int *ret_fd)
 // Enough for the rest of this body, and for another one of the maximum size.
 int64_t exchange_linger_bytes(const struct exchange *exchange)
 {
-    return 2 * exchange->server->options.settings.body_max_bytes - (int64_t)exchange->body.length;
+    return 2 * exchange->server->options.settings.body_max_bytes -
+           (int64_t)exchange->body.bytes.length;
 }
 
 void exchange_last_word(struct exchange *exchange)

@@ -3,7 +3,6 @@
 #include "exchange_steps.h"
 
 #include "exchange_admission.h"
-#include "exchange_body.h"
 #include "exchange_reply.h"
 #include "http_connection.h"
 
@@ -37,6 +36,7 @@ int exchange_store_head(struct exchange *exchange)
     request->token = bearer_token(head->authorization);
     request->idempotency_key = head->idempotency_key ? head->idempotency_key : "";
     request->host = head->host ? head->host : "";
+    exchange->body.content_type = head->content_type;
     request->http_errors = head->errors && strcasecmp(head->errors, "http") == 0;
     if (head->origin &&
         cors_is_listed(exchange->server->options.settings.cors_origins, head->origin))
@@ -191,7 +191,7 @@ static void exchange_call(struct exchange *exchange)
     exchange->started = true;
     server->calls_count++;
     list_append(&server->calls, &exchange->link);
-    int r = exchange_find_token(exchange);
+    int r = body_find_token(&exchange->body, request, exchange->query);
     if (r < 0)
         request_reply_unread(request, r);
     else

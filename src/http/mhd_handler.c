@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "daemon.h"
-#include "exchange_body.h"
 #include "exchange_chunked.h"
 #include "exchange_gzip.h"
+#include "exchange_load.h"
 #include "exchange_reply.h"
 #include "exchange_steps.h"
 #include "http_connection.h"

@@ -14,8 +14,8 @@
 //   mhd_reply_queue     test_http_heads: later_heads_are_refused_as_first_ones
 #pragma once
 
-#include "arena.h"
 #include "base/cleanup.h"
+#include "call/arena.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -18,8 +18,8 @@
 #include "base/digest.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "call/intake.h"
 #include "http/server.h"
-#include "intake.h"
 #include "mhd_quirks.h"
 
 #include <microhttpd.h>

@@ -4,8 +4,8 @@
 #include "../../src/api/content.h"
 #include "../../src/api/invocation.h"
 #include "base/check.h"
+#include "call/internal_request.h"
 #include "fuzz.h"
-#include "http/internal_request.h"
 
 enum { TSS_MAX = 4, IDS_MAX = 4, LIST_SIZE = 64 };
 

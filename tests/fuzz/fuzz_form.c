@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms and queries, against a reader that does one thing after the other.
-#include "../../src/http/request_arguments.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "call/request_arguments.h"
 #include "fuzz.h"
 
 #include <ctype.h>

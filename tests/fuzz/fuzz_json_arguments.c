@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON body by both of our readers and by jansson: all of them must find the same, and the
 // measure that bounds the work must be right.
-#include "../../src/http/json_plain.h"
+#include "../../src/call/json_plain.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "fuzz.h"

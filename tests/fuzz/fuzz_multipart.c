@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first line is the content type, the rest the body. What was read is written with another
 // boundary, and read again.
-#include "../../src/http/request_arguments.h"
 #include "base/buffer.h"
+#include "call/request_arguments.h"
 #include "fuzz.h"
 
 static const char content_type[] = "multipart/form-data; boundary=another-boundary";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of text against a slow decoder; text as a JSON string; Latin-1 as UTF-8.
-#include "../../src/http/charset.h"
+#include "../../src/call/charset.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/text.h"

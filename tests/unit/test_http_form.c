@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms and queries, and bodies of other charsets.
-#include "../../src/http/charset.h"
-#include "../../src/http/request_arguments.h"
+#include "../../src/call/charset.h"
 #include "base/error.h"
+#include "call/request_arguments.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The quick reader of plain JSON objects against the whole one: what it takes, it must read alike.
-#include "../../src/http/json_plain.h"
+#include "../../src/call/json_plain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests made in process: arguments of JSON text, and what each kind of reply looks like.
 #include "base/error.h"
+#include "call/internal_request.h"
 #include "chat/message.h"
-#include "http/internal_request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

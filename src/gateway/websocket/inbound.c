@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "call/internal_request.h"
 #include "chat/message.h"
 #include "chat/presence.h"
-#include "http/internal_request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A method call as its handler sees it: arguments, caller, and reply.
-#include "request_internal.h"
+#include "call/transport.h"
 
 #include "base/check.h"
 #include "base/clock.h"

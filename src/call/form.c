@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses application/x-www-form-urlencoded text: queries and bodies.
-#include "request_arguments.h"
+#include "call/request_arguments.h"
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accounts for the bytes of bodies and replies in memory, per loop and per user, against their
 // limits.
-#include "intake.h"
+#include "call/intake.h"
 
 #include "base/check.h"
 #include "base/error.h"

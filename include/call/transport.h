@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The internals of a request, for the code in http/ that creates requests (exchange.c for HTTP,
-// internal_request.c for the rest).
+// The inside of a request, for those who create requests: exchange.c for HTTP, internal_request.c
+// for the rest.
 #pragma once
 
-#include "arena.h"
 #include "base/id.h"
-#include "http/request.h"
-#include "intake.h"
-#include "request_arguments.h"
+#include "call/arena.h"
+#include "call/intake.h"
+#include "call/request.h"
+#include "call/request_arguments.h"
 
 // Called when the reply is complete, in `reply`, `status` and `error`. Sends it. The request may be
 // gone afterwards.

@@ -2,7 +2,7 @@
 // Parses arguments from a JSON object. jansson decides on validity. What it would lose (digits of
 // numbers, text of nested values) comes from the text itself, which a scan has split into its
 // top-level values. Depth and number of values are checked before jansson sees the text.
-#include "request_arguments.h"
+#include "call/request_arguments.h"
 
 #include "base/error.h"
 #include "base/json.h"

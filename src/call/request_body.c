@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charges the bytes of a request's body and reply to its caller.
-#include "request_internal.h"
+#include "call/transport.h"
 
 #include "base/error.h"
 

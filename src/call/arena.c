@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An arena: memory that is freed with its request.
-#include "arena.h"
+#include "call/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // like any other. All on one loop's thread.
 #pragma once
 
-#include "http/request.h"
+#include "call/request.h"
 
 struct posted;
 

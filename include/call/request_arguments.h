@@ -4,8 +4,8 @@
 // tree.
 #pragma once
 
-#include "arena.h"
 #include "base/cleanup.h"
+#include "call/arena.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses a multipart/form-data body that is completely in memory. (libmicrohttpd's post processor
 // takes the rest of the header line for the boundary, and returns values in pieces.)
-#include "request_arguments.h"
+#include "call/request_arguments.h"
 
 #include "base/error.h"
 

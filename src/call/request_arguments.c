@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of a call, from query, form, multipart or JSON.
-#include "request_arguments.h"
+#include "call/request_arguments.h"
 
 #include "base/error.h"
 #include "base/json.h"

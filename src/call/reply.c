@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the body of every reply: in Slack's format or, if the caller asked for HTTP statuses, as
 // application/problem+json (RFC 9457) with Slack's members.
-#include "request_internal.h"
+#include "call/transport.h"
 
 #include "base/check.h"
 #include "base/clock.h"

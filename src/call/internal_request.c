@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests from within the process: method calls by sockets and commands.
-#include "http/internal_request.h"
+#include "call/internal_request.h"
 
-#include "request_internal.h"
+#include "call/transport.h"
 
 #include "base/check.h"
 #include "base/error.h"
