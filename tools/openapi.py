@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openapi/tidings.yaml in its other forms: as JSON, and in OpenAPI 3.0.3 for tools that do not know 3.1.
+"""openapi/tidings.yaml as it is served: in OpenAPI 3.1, and in 3.0.3 for tools that do not know 3.1.
 
     python3 -m tools.openapi DIRECTORY    # writes openapi.json and openapi-3.0.json there, for the build
 
-The 3.0.3 document is for generators, and limited to what all of them understand. A reply is one object with all its possible
-members instead of a choice of two ("oneOf"): generated classes are then plain ones with a member `ok`. Arguments are JSON
-only: with forms in addition, some generators produce code that does not run. Defaults are in words: some generators make an
-argument with a default required, others send it with each call."""
+Both have the same components. Arguments are JSON only: with forms in addition, some generators produce code that does not run.
+
+The 3.0.3 document is limited to what all generators understand. A reply is one object with all its possible members instead of
+a choice of two ("oneOf"): generated classes are then plain ones with a member `ok`. Defaults are in words: some generators make
+an argument with a default required, others send it with each call."""
 import json
 import sys
 from pathlib import Path
@@ -31,16 +32,28 @@ def to_json(tree):
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
+def up(tree):
+    """The document as it is served in OpenAPI 3.1."""
+    return _for_programs(tree, _choice)
+
+
 def down(tree):
     """The document in OpenAPI 3.0.3."""
-    tree = dict(tree, openapi="3.0.3", info=_info(tree["info"]))
+    tree = _for_programs(tree, _flat)
     schemas = tree["components"]["schemas"]
-    flat = {name: _flat(schema, schemas) for name, schema in schemas.items()}
-    merged = {_name(choice["oneOf"][0]) for choice in schemas.values() if _is_reply(choice)}
-    flat = {name: _finite(schema, schemas) for name, schema in flat.items() if name not in merged}
+    finite = {name: _finite(schema, schemas) for name, schema in schemas.items()}
+    tree = dict(tree, openapi="3.0.3", info=_info(tree["info"]), components=dict(tree["components"], schemas=finite))
+    return _walk(tree, finite)
+
+
+def _for_programs(tree, reply):
+    """With bodies in JSON only, and each reply as one component, made by `reply`."""
+    schemas = tree["components"]["schemas"]
+    made = {name: reply(name, schema, schemas) if _is_reply(schema) else schema for name, schema in schemas.items()}
+    inside = {_name(schema["oneOf"][0]) for schema in schemas.values() if _is_reply(schema)}
+    made = {name: schema for name, schema in made.items() if name not in inside}
     bodies = {name: _without_form(body) for name, body in tree["components"]["requestBodies"].items()}
-    tree["components"] = dict(tree["components"], schemas=flat, requestBodies=bodies)
-    return _walk(tree, schemas)
+    return dict(tree, components=dict(tree["components"], schemas=made, requestBodies=bodies))
 
 
 def _without_form(body):
@@ -61,10 +74,14 @@ def _is_reply(schema):
     return len(schema.get("oneOf", ())) == 2 and schema["oneOf"][1] == {"$ref": "#/components/schemas/ErrorReply"}
 
 
-def _flat(schema, schemas):
+def _choice(name, schema, schemas):
+    """A reply as one of two shapes. A success has no name but the reply's: generated classes are named like those of 3.0."""
+    done, failed = schema["oneOf"]
+    return dict(schema, oneOf=[{"title": name, **schemas[_name(done)]}, failed])
+
+
+def _flat(_, schema, schemas):
     """A reply as one object. Members that both sides have mean the same in both, except `ok`."""
-    if not _is_reply(schema):
-        return schema
     done, failed = (schemas[_name(side)] for side in schema["oneOf"])
     properties = {**failed["properties"], **done["properties"]}
     properties["ok"] = {"type": "boolean", "description": "False: it failed, and `error` says why."}
@@ -131,7 +148,7 @@ def refresh():
 def main(directory):
     tree = read()
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "openapi.json").write_text(to_json(tree), encoding="utf-8")
+    (directory / "openapi.json").write_text(to_json(up(tree)), encoding="utf-8")
     (directory / "openapi-3.0.json").write_text(to_json(down(tree)), encoding="utf-8")
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environment import ROOT
+from tests.support.environment import BINARY, ROOT
 from tools import maven, node
 
 HERE = Path(__file__).parent
 OPENAPI = ROOT / "openapi"
 JARS = ROOT / "build" / "openapi-jars"
-DOCUMENTS = {"3.1": OPENAPI / "tidings.yaml", "3.0": OPENAPI / "tidings-3.0.json"}
+DOCUMENTS = {"3.1": BINARY.parent / "openapi" / "openapi.json", "3.0": OPENAPI / "tidings-3.0.json"}
 
 
 def run(argv, **options):

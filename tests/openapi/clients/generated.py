@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# openapi-python-client generate --url http://127.0.0.1:8080/openapi-3.0.json
+# openapi-python-client generate --url http://127.0.0.1:8080/openapi.json
 import os
 
 from tidings_client import AuthenticatedClient
