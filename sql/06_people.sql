@@ -1,27 +1,33 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Workspaces, users, tokens, apps.
 
-CREATE FUNCTION user_object(u users) RETURNS json LANGUAGE sql STABLE AS $$
+CREATE FUNCTION user_object(u users, with_email boolean) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object(
         'id', u.id, 'team_id', u.workspace_id, 'name', u.name, 'deleted', NOT u.active, 'color', '9f69e7', 'real_name', u.real_name,
         'tz', 'Etc/UTC', 'tz_label', 'Coordinated Universal Time', 'tz_offset', 0,
         'profile', json_strip_nulls(json_build_object(
             'real_name', u.real_name, 'real_name_normalized', u.real_name, 'display_name', u.name, 'display_name_normalized', u.name,
-            'email', u.email, 'team', u.workspace_id, 'status_text', '', 'status_emoji', '', 'status_expiration', 0,
+            'email', CASE WHEN with_email THEN u.email END, 'team', u.workspace_id, 'status_text', '', 'status_emoji', '', 'status_expiration', 0,
             'avatar_hash', '', 'bot_id', u.bot_id)),
         'is_admin', u.is_admin, 'is_owner', u.is_admin, 'is_primary_owner', false, 'is_restricted', false, 'is_ultra_restricted', false,
         'is_bot', u.bot_id IS NOT NULL, 'is_app_user', false, 'updated', u.updated)
 $$;
 
--- A bot's object has its bot_id at the top level too.
-CREATE FUNCTION user_reply(u users) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN u.bot_id IS NULL THEN user_object(u)::text
-                ELSE (user_object(u)::jsonb || jsonb_build_object('bot_id', u.bot_id))::text END
+-- A bot's object has its bot_id at the top level too. `with_email`: the reader may see it; never for what is sent to many.
+CREATE FUNCTION user_reply(u users, with_email boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN u.bot_id IS NULL THEN user_object(u, with_email)::text
+                ELSE (user_object(u, with_email)::jsonb || jsonb_build_object('bot_id', u.bot_id))::text END
+$$;
+
+-- As `caller` sees it: with the own e-mail address, or that of anybody if the token `reads_email`.
+CREATE FUNCTION user_shown(u users, caller text, reads_email boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT user_reply(u, reads_email OR u.id = caller)
 $$;
 
 -- With the locale, for clients that ask for it. Users cannot choose one, so all have Slack's default.
-CREATE FUNCTION user_reply(u users, with_locale boolean) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN with_locale THEN left(user_reply(u), -1) || ',"locale":"en-US"}' ELSE user_reply(u) END
+CREATE FUNCTION user_shown(u users, caller text, reads_email boolean, with_locale boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN with_locale THEN left(user_shown(u, caller, reads_email), -1) || ',"locale":"en-US"}'
+                ELSE user_shown(u, caller, reads_email) END
 $$;
 
 CREATE FUNCTION workspaces_create(new_id text, admin_id text, token_id text, token_digest text, workspace_name text, workspace_domain text)
@@ -38,17 +44,19 @@ BEGIN
                                                                                     'domain', workspace_domain))::text;
 END $$;
 
+-- `changed`: what other clients receive about it.
 CREATE FUNCTION users_create(workspace text, new_id text, new_bot_id text, user_name text, user_real_name text, user_email text, admin boolean)
-RETURNS TABLE (error text, reply text) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (error text, reply text, changed text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO users (id, workspace_id, name, real_name, email, is_admin, bot_id)
     VALUES (new_id, workspace, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id)
     ON CONFLICT (workspace_id, name) DO NOTHING;
     IF NOT FOUND THEN
-        RETURN QUERY SELECT 'name_taken', NULL::text;
+        RETURN QUERY SELECT 'name_taken', NULL::text, NULL::text;
         RETURN;
     END IF;
-    RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u) || '}' FROM users u WHERE u.id = new_id;
+    RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u, true) || '}', '{"user":' || user_reply(u, false) || '}'
+    FROM users u WHERE u.id = new_id;
 END $$;
 
 -- Creates many users. Returns the position and the object of each; NULL: the name was NULL, or is taken.
@@ -61,18 +69,18 @@ BEGIN
     WHERE a.name IS NOT NULL
     ORDER BY a.name, a.n -- so that calls with the same names cannot deadlock
     ON CONFLICT (workspace_id, name) DO NOTHING;
-    RETURN QUERY SELECT a.n, CASE WHEN u.id IS NOT NULL THEN user_reply(u) END
+    RETURN QUERY SELECT a.n, CASE WHEN u.id IS NOT NULL THEN user_reply(u, true) END
     FROM unnest(ids) WITH ORDINALITY AS a (id, n) LEFT JOIN users u ON u.id = a.id;
 END $$;
 
--- `changed`: what other clients receive about it.
+-- `changed`: as above.
 CREATE FUNCTION users_set_active(workspace text, user_id text, now_active boolean) RETURNS TABLE (error text, reply text, changed text)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     object text;
 BEGIN
     UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND (u.workspace_id = workspace) IS TRUE
-    RETURNING user_reply(u) INTO object;
+    RETURNING user_reply(u, false) INTO object;
     RETURN QUERY SELECT CASE WHEN object IS NULL THEN 'user_not_found' END, '{}'::text, '{"user":' || object || '}';
 END $$;
 

@@ -233,8 +233,8 @@ $$;
 
 -- The lists of rtm.start, each with at most `most` entries, and one more if the list is incomplete. `list`: 0 users, 1 + type channels, 5
 -- bots. `channel`: the id, where the caller is a member. The caller's own channels come first, those with the newest posts before others.
-CREATE FUNCTION rtm_lists(workspace text, caller text, most bigint) RETURNS TABLE (list integer, place bigint, object text, channel text)
-LANGUAGE sql STABLE AS $$
+CREATE FUNCTION rtm_lists(workspace text, caller text, most bigint, reads_email boolean)
+RETURNS TABLE (list integer, place bigint, object text, channel text) LANGUAGE sql STABLE AS $$
     WITH own AS MATERIALIZED (
         SELECT p.* FROM (
             SELECT c.id, c.type, m.closed_ord,
@@ -243,7 +243,7 @@ LANGUAGE sql STABLE AS $$
             LEFT JOIN LATERAL hot_state(c.id, c.is_hot, NULL) h ON true WHERE m.user_id = caller AND m.active) p
         WHERE p.place <= most + 1
     )
-    SELECT 0, row_number() OVER (ORDER BY u.id), user_reply(u), NULL::text
+    SELECT 0, row_number() OVER (ORDER BY u.id), user_shown(u, caller, reads_email), NULL::text
     FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace ORDER BY x.id LIMIT most + 1) u
     UNION ALL
     SELECT 1 + p.type, p.place, conversation_object(c, caller, true, p.closed_ord), c.id

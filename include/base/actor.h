@@ -14,8 +14,12 @@ struct actor {
     char type;       // 'u' user, 'b' bot, 'a' app, 'o' operator, 0 unauthenticated
     bool is_admin;
     int64_t rate_limit; // own limit, in calls per minute and method; 0: the default limit
-    char scopes[512];   // "a,b"; "": all scopes
+    char scopes[512];   // "a,b"; "": all, but for one in actor_reads_email()
 };
 
 // Whether the actor's token has `scope`. A token without a scope list has all scopes.
 bool actor_has_scope(const struct actor *actor, const char *scope);
+
+// Whether the actor may see other users' e-mail addresses: as an admin, or by a token that lists
+// `users:read.email`. A token without a scope list has that scope only if it is an admin's.
+bool actor_reads_email(const struct actor *actor);

@@ -165,7 +165,7 @@ static void user_publish(const struct invocation *invocation, const char *type, 
 
 static void user_created(struct invocation *invocation, const struct result *result)
 {
-    user_publish(invocation, "team_join", result_text(result, 0, 1), result_length(result, 0, 1));
+    user_publish(invocation, "team_join", result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
 static void session_notify(const struct invocation *invocation, const char *id)
@@ -182,7 +182,7 @@ static void user_changed(struct invocation *invocation, const struct result *res
 }
 
 static const struct statement USER_CREATE = {
-    "users_create", "SELECT error, reply FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
+    "users_create", "SELECT error, reply, changed FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
 
 void admin_users_create(struct invocation *invocation)
 {

@@ -13,8 +13,8 @@
 enum { MANY_MAX = 1000 };
 
 static const struct statement LIST = {
-    "admin_users_list", "SELECT u.id, user_reply(u) FROM users u WHERE u.workspace_id = $1 AND u.id"
-                        " > $2 COLLATE \"C\" ORDER BY u.id LIMIT $3"};
+    "admin_users_list", "SELECT u.id, user_reply(u, true) FROM users u WHERE u.workspace_id = $1"
+                        " AND u.id > $2 COLLATE \"C\" ORDER BY u.id LIMIT $3"};
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {

@@ -10,22 +10,30 @@
 
 static const struct statement INFO = {
     "users_info",
-    "SELECT user_reply(u, $3) FROM users u WHERE u.id = $2 AND (u.workspace_id = $1) IS TRUE",
+    "SELECT user_shown(u, $3, $4, $5) FROM users u WHERE u.id = $2 AND (u.workspace_id = $1) IS "
+    "TRUE",
 };
 static const struct statement INFO_OF_MANY = {
     "users_info_of_many",
-    "SELECT CASE WHEN u.id IS NOT NULL THEN user_reply(u, $3) END FROM unnest($2) WITH ORDINALITY "
-    "AS a (id, n)"
+    "SELECT CASE WHEN u.id IS NOT NULL THEN user_shown(u, $3, $4, $5) END"
+    " FROM unnest($2) WITH ORDINALITY AS a (id, n)"
     " LEFT JOIN users u ON u.id = a.id AND (u.workspace_id = $1) IS TRUE ORDER BY a.n",
 };
 static const struct statement LIST = {
     "users_list",
-    "SELECT u.id, user_reply(u, $4) FROM users u WHERE u.workspace_id = $1 AND u.id > $2 COLLATE "
-    "\"C\" "
-    "ORDER BY u.id LIMIT $3",
+    "SELECT u.id, user_shown(u, $4, $5, $6) FROM users u WHERE u.workspace_id = $1 AND u.id > $2"
+    " COLLATE \"C\" ORDER BY u.id LIMIT $3",
 };
 
 enum { LIMIT_MAX = 1000, NAMED_MAX = 1000 };
+
+// The last parameters of the statements above.
+static void reader_add(struct params *params, const struct actor *actor, bool with_locale)
+{
+    params_text(params, actor->user_id);
+    params_bool(params, actor_reads_email(actor));
+    params_bool(params, with_locale);
+}
 
 static void info_answer(struct invocation *invocation, const struct result *result)
 {
@@ -66,7 +74,7 @@ static void users_info_of_many(struct invocation *invocation, bool with_locale)
     if (!take_ids(invocation, "users", "UW", -ERROR_USER_NOT_FOUND, NAMED_MAX, &params))
         return;
     params_close_array(&params);
-    params_bool(&params, with_locale);
+    reader_add(&params, invocation->actor, with_locale);
     invocation_query(invocation, STORE_LIST, &INFO_OF_MANY, &params, many_answer);
 }
 
@@ -86,7 +94,7 @@ void users_info(struct invocation *invocation)
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
-    params_bool(&params, with_locale);
+    reader_add(&params, invocation->actor, with_locale);
     invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
 }
 
@@ -132,7 +140,7 @@ void users_list(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, after);
     params_int(&params, paging_rows_wanted(invocation));
-    params_bool(&params, with_locale);
+    reader_add(&params, invocation->actor, with_locale);
     invocation_query(invocation, STORE_LIST, &LIST, &params, list_answer);
 }
 

@@ -40,7 +40,7 @@ static const struct statement START = {
     "start",
     TICKET_MADE ", l.list, l.object, " UNREAD_VIEW_SELECT(
         "r") " FROM users u JOIN workspaces w ON w.id = u.workspace_id"
-             " CROSS JOIN LATERAL rtm_lists(u.workspace_id, u.id, $6) l"
+             " CROSS JOIN LATERAL rtm_lists(u.workspace_id, u.id, $6, $7) l"
              " LEFT JOIN unread_rows r ON r.channel_id = l.channel AND r.user_id = u.id"
              " WHERE u.id = $4 ORDER BY l.list, l.place",
 };
@@ -293,6 +293,7 @@ void rtm_start(struct invocation *invocation)
     if (!client_ticket_make(invocation, &params))
         return;
     params_int(&params, invocation->api->options.settings.start_max);
+    params_bool(&params, actor_reads_email(invocation->actor));
     invocation_query(invocation, STORE_MANY, &START, &params, start_answer);
 }
 

@@ -19,3 +19,11 @@ bool actor_has_scope(const struct actor *actor, const char *scope)
     }
     return false;
 }
+
+bool actor_reads_email(const struct actor *actor)
+{
+    bool has_list = actor->scopes[0] != '\0';
+
+    return (actor->is_admin && actor_has_scope(actor, "admin")) ||
+           (has_list && actor_has_scope(actor, "users:read.email"));
+}
