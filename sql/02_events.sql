@@ -168,13 +168,13 @@ $$;
 
 -- The first `count` events of a channel after `after_seq`.
 CREATE FUNCTION channel_events(channel text, after_seq bigint, count integer)
-RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bigint) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bigint, note text, note_data text) LANGUAGE sql STABLE AS $$
     WITH start AS MATERIALIZED (SELECT message_ts_at_seq(channel, after_seq) AS ts)
-    (SELECT m.seq, kind_of_subtype(m.subtype), m.ts, m.user_id, m.ts
+    (SELECT m.seq, kind_of_subtype(m.subtype), m.ts, m.user_id, m.ts, NULL, NULL
      FROM messages m WHERE m.channel_id = channel AND m.ts > (SELECT start.ts FROM start) AND m.seq > after_seq
      ORDER BY m.ts LIMIT count)
     UNION ALL
-    (SELECT e.seq, e.kind, e.event_ts, e.user_id, e.message_ts FROM changes e
+    (SELECT e.seq, e.kind, e.event_ts, e.user_id, e.message_ts, e.name, e.data FROM changes e
      WHERE e.channel_id = channel AND e.seq > after_seq ORDER BY e.seq LIMIT count)
     ORDER BY 1 LIMIT count
 $$;
@@ -194,7 +194,7 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     outbox_id text, kind text, channel_id text, workspace_id text, seq bigint, event_ts bigint, about text, previous text,
     previous_extra text, channel_name text, type smallint, creator text, created bigint, head_seq bigint, head_ord bigint,
     epoch bigint, cursor_ts bigint, cursor_seq bigint, cursor_ord bigint, own bigint, posts bigint, member_seq bigint,
-    active boolean, strategy_in_use smallint, generation bigint, number integer,
+    active boolean, strategy_in_use smallint, generation bigint, number integer, note text, note_data text,
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
     counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
@@ -203,13 +203,13 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
            o.previous_extra, c.name, c.type, c.creator, c.created, coalesce(s.seq, c.seq), coalesce(s.ord, c.ord),
            m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(s.posts, m.posts), m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
-           r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
+           h.name, h.data, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
            r.reply_users_count
     FROM outbox o
     CROSS JOIN LATERAL outbox_entries(o) AS e
     JOIN channels c ON c.id = e.channel
-    LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete')
+    LEFT JOIN changes h ON h.channel_id = e.channel AND h.seq = e.seq AND e.kind IN ('edit', 'delete', 'note')
     LEFT JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = e.about
     LEFT JOIN LATERAL hot_state(c.id, c.is_hot, m.user_id) s ON true
     -- OFFSET 0: no lookup at all for kinds without a message, such as the 500 marks of a markAll.

@@ -23,6 +23,7 @@ struct callback {
 // The name apps use to subscribe to events of this kind in channels of this type:
 // "message.channels", "channel_rename" … NULL: not sent to apps, since Slack has no such event.
 const char *callback_name(enum event_kind kind, enum channel_type type);
+const char *callback_name_of_note(const char *note); // the same of a note
 // Whether `name` is an event name that apps can subscribe to.
 bool callback_name_is_known(const char *name, size_t length);
 

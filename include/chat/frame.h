@@ -18,6 +18,9 @@ struct frame_context {
     size_t previous_length;
     const char *previous_extra;
     size_t previous_extra_length;
+    const char *note;      // of a note: its type,
+    const char *note_data; // and a JSON object, the members of its frame
+    size_t note_data_length;
 };
 
 // A newly created channel.

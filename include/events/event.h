@@ -6,7 +6,8 @@
 // This release writes it without blanks and in this order:
 //   {"v":1,"kind":"post","workspace":"T…","channel":"C…","private":false,"channel_type":0,
 //    "unread_only":false,"counted":true,"user":"U…","seq":7,"event_ts":"…","ts":"…","origin":"",
-//    "deleted_ord":0,"deleted_user":"","head":{…},"member":{…},"frame":{what sockets get}}
+//    "deleted_ord":0,"deleted_user":"","head":{…},"member":{…},"note":{…},"frame":{what sockets
+//    get}}
 #pragma once
 
 #include "base/buffer.h"
@@ -26,6 +27,7 @@ enum event_kind {
     EVENT_ARCHIVE,
     EVENT_UNARCHIVE,
     EVENT_RENAME,
+    EVENT_NOTE, // about a message, of no account for what is unread: a reaction, a pin …
     // Kinds without a seq:
     EVENT_CREATED,       // new channel; for the workspace, or only for its creator if private
     EVENT_MARK,          // a user's read position in a channel, or what is unread there, changed
@@ -39,7 +41,7 @@ enum event_kind {
 // How a channel keeps unread state. The numbers are those stored in the tables.
 enum strategy { STRATEGY_SEQUENCE, STRATEGY_ZSET, STRATEGY_COUNTER, STRATEGY_BITMAP, STRATEGY_MAX };
 
-enum { EVENT_ID_SIZE = 24, OUTBOX_ID_SIZE = 48, EVENT_REASON_SIZE = 128 };
+enum { EVENT_ID_SIZE = 24, EVENT_NOTE_SIZE = 32, OUTBOX_ID_SIZE = 48, EVENT_REASON_SIZE = 128 };
 
 // A channel's head right after `seq`. Absolute state: the highest seq wins.
 struct event_head {
@@ -81,6 +83,7 @@ struct event {
     struct event_head head; // except for events of a single user
     int64_t deleted_ord;    // of a DELETE: the ord of the counted message, else 0
     char deleted_user[EVENT_ID_SIZE];
+    char note[EVENT_NOTE_SIZE]; // of a NOTE: the type of its frame, such as "reaction_added"
     struct event_member member; // of JOIN, LEAVE, MARK; THREAD_…: only `ts`, the cursor,
                                 // and `active`
     char *frame;                // JSON text, owned
@@ -100,6 +103,8 @@ void event_unref(struct event *event); // accepts NULL
 // "post", "edit", …
 const char *event_kind_name(enum event_kind kind);
 bool event_kind_is_thread(enum event_kind kind); // THREAD_…
+// The name of a note: 1 to EVENT_NOTE_SIZE - 1 of a-z and _.
+bool event_note_is_valid(const char *name);
 NODISCARD int event_kind_parse(const char *name, enum event_kind *ret_kind);
 
 // Appends the wire format. Check buffer_failed() afterwards.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types of events, as the member "type" of their frames names them. An event's record holds
-// what decides its type, so nobody looks into a frame for it. Static text; any thread.
+// what decides its type, so nobody looks into a frame for it. Static text, unless noted; any
+// thread.
 #pragma once
 
 #include "base/channel.h"
@@ -18,5 +19,8 @@ const char *event_type_of_mark(enum channel_type channel_type, bool unread_only)
 // "thread_marked", "thread_subscribed" or "thread_unsubscribed".
 const char *event_type_of_thread(enum event_kind kind, bool is_followed);
 
-// The type of the event's frame. STRATEGY has none: "".
+// Whether Slack has frames of the type that the note names. Its clients take others for errors.
+bool event_note_is_slacks(const char *name);
+
+// The type of the event's frame. STRATEGY has none: "". Of a NOTE it is the event's own text.
 const char *event_type_of(const struct event *event);

@@ -285,8 +285,9 @@ void channels_replies(struct invocation *invocation)
         "c.id") " ORDER BY e.seq"
 static const struct statement EVENTS = {
     "events",
-    "SELECT a.error, " MESSAGE_SELECT("r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
-                                           "c.type, c.created, w.seq, " OLDEST_SEQ EVENTS_FROM,
+    "SELECT a.error, " MESSAGE_SELECT(
+        "r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
+             "c.type, c.created, e.note, e.note_data, w.seq, " OLDEST_SEQ EVENTS_FROM,
 };
 enum {
     COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,
@@ -296,6 +297,8 @@ enum {
     COLUMN_MESSAGE_TS,
     COLUMN_TYPE,
     COLUMN_CREATED,
+    COLUMN_NOTE,
+    COLUMN_NOTE_DATA,
     COLUMN_HEAD_SEQ,
     COLUMN_OLDEST_SEQ
 };
@@ -313,12 +316,15 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ACTOR),
         .created = result_int(result, row, COLUMN_CREATED),
+        .note = result_text(result, row, COLUMN_NOTE),
+        .note_data = result_text(result, row, COLUMN_NOTE_DATA),
+        .note_data_length = result_length(result, row, COLUMN_NOTE_DATA),
     };
 
     if (event_kind_parse(result_text(result, row, COLUMN_KIND), &kind) < 0)
         return;
     message_read(result, row, COLUMN_MESSAGE, &message);
-    if (result_is_null(result, row, COLUMN_MESSAGE)) { // removed by retention
+    if (kind != EVENT_NOTE && result_is_null(result, row, COLUMN_MESSAGE)) { // removed by retention
         kind = EVENT_DELETE;
         message.ts = result_int(result, row, COLUMN_MESSAGE_TS);
     }

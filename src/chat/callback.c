@@ -32,6 +32,11 @@ static const char *const messages[CHANNEL_TYPE_MAX] = {
     [CHANNEL_IM] = "message.im",
 };
 
+const char *callback_name_of_note(const char *note)
+{
+    return event_note_is_slacks(note) ? note : NULL;
+}
+
 const char *callback_name(enum event_kind kind, enum channel_type type)
 {
     switch (kind) {

@@ -163,6 +163,25 @@ const char *frame_write_thread(struct buffer *out, enum event_kind kind,
     return type;
 }
 
+// The members of the object `data`, which is Tidings' own; nothing of what is no object.
+static void note_members_write(struct json_writer *w, const char *data, size_t length)
+{
+    CLEANUP_JSON json_t *object = NULL;
+
+    if (json_read(data, length, JSON_DEPTH_MAX, JSON_VALUES_ANY, &object) < 0 ||
+        !json_is_object(object) || json_object_size(object) == 0)
+        return;
+    buffer_append_byte(w->out, ',');
+    buffer_append(w->out, data + 1, length - 2);
+}
+
+static void note_write(struct json_writer *w, const struct frame_context *context)
+{
+    json_key_string(w, "type", context->note);
+    note_members_write(w, context->note_data, context->note_data_length);
+    common_write(w, context);
+}
+
 void frame_write(struct buffer *out, enum event_kind kind, const struct frame_context *context,
                  const struct message *message)
 {
@@ -186,6 +205,9 @@ void frame_write(struct buffer *out, enum event_kind kind, const struct frame_co
         break;
     case EVENT_RENAME:
         rename_write(&w, context, message);
+        break;
+    case EVENT_NOTE:
+        note_write(&w, context);
         break;
     default:
         post_write(&w, context, message);

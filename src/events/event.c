@@ -17,6 +17,7 @@ static const char *const kind_names[EVENT_KIND_MAX] = {
     [EVENT_ARCHIVE] = "archive",
     [EVENT_UNARCHIVE] = "unarchive",
     [EVENT_RENAME] = "rename",
+    [EVENT_NOTE] = "note",
     [EVENT_CREATED] = "created",
     [EVENT_MARK] = "mark",
     [EVENT_EPHEMERAL] = "ephemeral",
@@ -76,6 +77,13 @@ const char *event_kind_name(enum event_kind kind)
 bool event_kind_is_thread(enum event_kind kind)
 {
     return kind == EVENT_THREAD_MARK || kind == EVENT_THREAD_FOLLOW;
+}
+
+bool event_note_is_valid(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
+
+    return length > 0 && length < EVENT_NOTE_SIZE && name[length] == '\0';
 }
 
 int event_kind_parse(const char *name, enum event_kind *ret_kind)

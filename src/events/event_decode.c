@@ -103,6 +103,8 @@ static bool field_take(struct cursor *c, const struct field *field, struct event
         return ts_take(c, (int64_t *)(void *)value);
     case FIELD_BOOL:
         return bool_take(c, (bool *)value);
+    case FIELD_NOTE:
+        return string_take(c, value, EVENT_NOTE_SIZE) && event_note_is_valid(value);
     }
     return false;
 }
@@ -142,6 +144,8 @@ static bool header_take(struct cursor *c, struct event *event)
     if (event_kind_has_head(event->kind) && !part_take(c, "head", event_head_fields, event))
         return false;
     if (event_kind_has_member(event->kind) && !part_take(c, "member", event_member_fields, event))
+        return false;
+    if (event_kind_has_note(event->kind) && !part_take(c, "note", event_note_fields, event))
         return false;
     return c->at == c->end;
 }

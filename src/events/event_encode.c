@@ -10,6 +10,7 @@ static void field_encode(struct json_writer *w, const struct field *field,
     switch (field->type) {
     case FIELD_ID:
     case FIELD_ID_OR_EMPTY:
+    case FIELD_NOTE:
         json_key_string(w, field->key, value);
         return;
     case FIELD_INT:
@@ -51,6 +52,8 @@ void event_encode(const struct event *event, struct buffer *out)
         part_encode(&w, "head", event_head_fields, event);
     if (event_kind_has_member(event->kind))
         part_encode(&w, "member", event_member_fields, event);
+    if (event_kind_has_note(event->kind))
+        part_encode(&w, "note", event_note_fields, event);
     json_key(&w, "frame");
     json_raw(&w, event->frame, event->frame_length);
     json_close_object(&w);

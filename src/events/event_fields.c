@@ -9,6 +9,7 @@
 #define INT(key, member, needed_by) {key, PLACE(member), FIELD_INT, "", needed_by}
 #define TS(key, member, needed_by) {key, PLACE(member), FIELD_TS, "", needed_by}
 #define BOOL(key, member, needed_by) {key, PLACE(member), FIELD_BOOL, "", needed_by}
+#define NOTE(key, member, needed_by) {key, PLACE(member), FIELD_NOTE, "", needed_by}
 #define END {0}
 
 // Kinds that require a field. A thread's `member` has only `ts`.
@@ -55,6 +56,11 @@ const struct field event_member_fields[] = {
     END,
 };
 
+const struct field event_note_fields[] = {
+    NOTE("name", note, ALL),
+    END,
+};
+
 void event_channel_type_bound(struct event *event)
 {
     if (event->channel_type >= CHANNEL_TYPE_MAX)
@@ -75,4 +81,9 @@ bool event_kind_has_member(enum event_kind kind)
 {
     return kind == EVENT_JOIN || kind == EVENT_LEAVE || kind == EVENT_MARK ||
            event_kind_is_thread(kind);
+}
+
+bool event_kind_has_note(enum event_kind kind)
+{
+    return kind == EVENT_NOTE;
 }

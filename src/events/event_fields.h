@@ -13,7 +13,7 @@ enum { WIRE_VERSION = 1 };
 // Numbers pass through Redis' Lua as doubles; larger ones would lose digits.
 #define WIRE_NUMBER_MAX ((INT64_C(1) << 53) - 1)
 
-enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_INT, FIELD_TS, FIELD_BOOL };
+enum field_type { FIELD_ID, FIELD_ID_OR_EMPTY, FIELD_INT, FIELD_TS, FIELD_BOOL, FIELD_NOTE };
 
 struct field {
     const char *key;
@@ -27,6 +27,7 @@ struct field {
 extern const struct field event_fields[];
 extern const struct field event_head_fields[];
 extern const struct field event_member_fields[];
+extern const struct field event_note_fields[];
 
 // Treats a channel type of a later release as private, the type that reveals least.
 void event_channel_type_bound(struct event *event);
@@ -34,3 +35,4 @@ void event_channel_type_bound(struct event *event);
 bool event_kind_has_seq(enum event_kind kind);
 bool event_kind_has_head(enum event_kind kind);
 bool event_kind_has_member(enum event_kind kind);
+bool event_kind_has_note(enum event_kind kind);

@@ -111,6 +111,16 @@ static bool id_take(const json_t *value, const struct field *field, char *ret_id
            (field->type == FIELD_ID_OR_EMPTY && ret_id[0] == '\0');
 }
 
+static bool note_take(const json_t *value, char *ret_name)
+{
+    const char *text = json_string_value(value);
+
+    if (!text || strlen(text) >= EVENT_NOTE_SIZE)
+        return false;
+    memcpy(ret_name, text, strlen(text) + 1);
+    return event_note_is_valid(ret_name);
+}
+
 static bool value_take(const json_t *value, const struct field *field, struct event *event)
 {
     char *place = (char *)event + field->offset;
@@ -129,6 +139,8 @@ static bool value_take(const json_t *value, const struct field *field, struct ev
     case FIELD_BOOL:
         *(bool *)place = json_is_true(value);
         return json_is_boolean(value);
+    case FIELD_NOTE:
+        return note_take(value, place);
     }
     return false;
 }
@@ -196,6 +208,9 @@ static int header_take(const json_t *header, struct event *event, char *ret_reas
                         ret_reason);
     if (r == 0 && event_kind_has_member(event->kind))
         r = fields_take(json_object_get(header, "member"), "member.", event_member_fields, event,
+                        ret_reason);
+    if (r == 0 && event_kind_has_note(event->kind))
+        r = fields_take(json_object_get(header, "note"), "note.", event_note_fields, event,
                         ret_reason);
     if (r == 0)
         frame_fields_read(header, event);

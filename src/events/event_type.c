@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 
+#include <string.h>
+
 // Public channels have names of their own; Slack calls all others groups.
 static const struct {
     const char *in_public;
@@ -57,5 +59,18 @@ const char *event_type_of(const struct event *event)
         return event_type_of_mark(channel_type, event->unread_only);
     if (event_kind_is_thread(event->kind))
         return event_type_of_thread(event->kind, event->member.active);
+    if (event->kind == EVENT_NOTE)
+        return event->note;
     return event_type(event->kind, channel_type);
+}
+
+bool event_note_is_slacks(const char *note)
+{
+    static const char *const known[] = {"reaction_added", "reaction_removed", "pin_added",
+                                        "pin_removed"};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(note, known[i]) == 0)
+            return true;
+    return false;
 }

@@ -83,7 +83,8 @@ static int entries_add(struct queue_entry *entries, const struct event *event,
 {
     int count = 0;
     enum channel_type channel_type = (enum channel_type)event->channel_type;
-    const char *name = callback_name(event->kind, channel_type);
+    const char *name = event->kind == EVENT_NOTE ? callback_name_of_note(event->note)
+                                                 : callback_name(event->kind, channel_type);
     if (name)
         entries[count++] =
             (struct queue_entry){event, event->seq, event->frame, event->frame_length, "", name};

@@ -55,6 +55,8 @@ enum {
     COLUMN_STRATEGY,
     COLUMN_GENERATION,
     COLUMN_NUMBER,
+    COLUMN_NOTE,
+    COLUMN_NOTE_DATA,
     COLUMN_MESSAGE,
     COLUMN_THREAD = COLUMN_EVENT_TS, // if the event has no message
 };
@@ -94,6 +96,9 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind,
         .previous_length = result_length(result, row, COLUMN_PREVIOUS),
         .previous_extra = result_text(result, row, COLUMN_PREVIOUS_EXTRA),
         .previous_extra_length = result_length(result, row, COLUMN_PREVIOUS_EXTRA),
+        .note = result_text(result, row, COLUMN_NOTE),
+        .note_data = result_text(result, row, COLUMN_NOTE_DATA),
+        .note_data_length = result_length(result, row, COLUMN_NOTE_DATA),
     };
     struct message message;
 
@@ -155,6 +160,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     COPY(event->workspace_id, COLUMN_WORKSPACE);
     COPY(event->channel_id, COLUMN_CHANNEL);
     COPY(event->user_id, COLUMN_ABOUT);
+    COPY(event->note, COLUMN_NOTE);
     event->seq = result_int(result, row, COLUMN_SEQ);
     event->event_ts = result_int(result, row, COLUMN_EVENT_TS);
     event->ts = message.ts;

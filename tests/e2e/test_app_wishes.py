@@ -8,6 +8,7 @@ from tests.e2e import test_app_mention
 from tests.e2e.test_app_mention import Address, Link, heard, make_app
 from tests.support.environment import ROOT
 from tests.support.kept import wait_kept
+from tests.support.notes import note
 from tests.support.wait import wait_until
 
 environment = test_app_mention.environment  # a fixture
@@ -103,3 +104,12 @@ def test_names(workspace):
         make.ok("admin.apps.create", name="x", bot_user_id=bot.id, events=good)
     for bad in (["nonsense"], "message", "app_mention,,message.im", ["app_mention", 1], {"a": 1}, "app_mention," * 43):
         assert "events" in make.fails("invalid_arguments", "admin.apps.create", name="x", bot_user_id=bot.id, events=bad).messages
+
+
+def test_an_app_gets_the_notes_that_slack_has(environment, listen):
+    app = listen([])
+    ts = app.ann.post(app.channel)
+    seqs = [note(environment, app.channel, ts, app.ann.id, name=name) for name in ("sparkled", "reaction_added")]
+    event = wait_until(lambda: [p["event"] for p in app.payloads() if p["event"]["type"] == "reaction_added"], what="the note")[0]
+    assert (event["seq"], event["reaction"], event["item"]["ts"]) == (seqs[1], "thumbsup", ts)
+    assert not [p for p in app.payloads() if p["event"]["type"] == "sparkled"]

@@ -4,6 +4,7 @@ results as in other channels."""
 import pytest
 
 from tests.support.metrics import metric
+from tests.support.notes import note
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
 
@@ -215,3 +216,20 @@ def test_posts_cost_the_same(talk):
     assert written() - before < POSTS / 10  # by other tests' upkeep
     assert last <= 2 * first + POSTS / 20  # a page of the index may split meanwhile
 
+
+def test_a_note_takes_its_place_in_a_hot_channel(environment, talk, sockets):
+    """As the next release writes it: the channel stays hot, and no count changes; nor do they when the channel is an ordinary one again."""
+    ann, bob, channel, said, database = talk
+    socket = sockets(bob, native=True)
+    before = unread(ann, channel), unread(bob, channel)
+    seq = note(environment, channel, said[0], ann.id)
+    assert ann.ok("chat.postMessage", channel=channel, text="six")["seq"] == seq + 1
+    assert socket.expect({"type": "reaction_added", "channel": channel})["seq"] == seq
+    socket.expect({"type": "message", "seq": seq + 1})
+    assert is_hot(database, channel)
+    assert unread(ann, channel) == before[0] and unread(bob, channel) == (before[1][0] + 1, before[1][1])
+    ann.ok("chat.update", channel=channel, ts=said[0], text="edited")
+    assert not is_hot(database, channel)
+    assert unread(bob, channel) == (before[1][0] + 1, before[1][1])
+    events = bob.ok("channels.events", channel=channel, after_seq=seq - 1)["events"]
+    assert [(event["seq"], event["type"]) for event in events] == [(seq, "reaction_added"), (seq + 1, "message"), (seq + 2, "message")]

@@ -35,6 +35,8 @@ static struct event *sample(enum event_kind kind)
     (void)snprintf(event->user_id, sizeof event->user_id, "U0000000003");
     (void)snprintf(event->origin, sizeof event->origin, "W0000000007");
     event->seq = is_of_one_user(kind) || kind == EVENT_CREATED || kind == EVENT_STRATEGY ? 0 : 42;
+    if (kind == EVENT_NOTE)
+        (void)snprintf(event->note, sizeof event->note, "reaction_added");
     event->event_ts = 1717200000123456;
     event->ts = 1717200000123400;
     return event;
@@ -86,6 +88,7 @@ static void assert_same(const struct event *a, const struct event *b)
     assert_int_equal(a->ts, b->ts);
     assert_int_equal(a->deleted_ord, b->deleted_ord);
     assert_string_equal(a->deleted_user, b->deleted_user);
+    assert_string_equal(a->note, b->note);
     assert_memory_equal(&a->head, &b->head, sizeof a->head);
     assert_memory_equal(&a->member, &b->member, sizeof a->member);
     assert_int_equal(a->frame_length, b->frame_length);
@@ -473,6 +476,25 @@ static void the_tolerant_form_is_bounded(void **state)
     refused_with("\"W0000000007\"", "\"W0000\\u0000\", \"x\":\"\"");
 }
 
+static void notes_without_a_name_are_refused(void **state)
+{
+    static const char *const names[] = {"", "Reaction", "reaction added", "reaction-added",
+                                        "a_name_of_thirty_two_characters_"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char wire[1024];
+        int length = snprintf(
+            wire, sizeof wire,
+            "{\"v\":1,\"kind\":\"note\",\"workspace\":\"T0000000001\",\"channel\":\"C0000000002\","
+            "\"user\":\"U0000000003\",\"seq\":1,\"event_ts\":\"1717200000.123456\","
+            "\"ts\":\"1717200000.123456\",\"head\":{\"seq\":1,\"ord\":1,\"strategy\":0,"
+            "\"generation\":0},\"note\":{\"name\":\"%s\"},\"frame\":{}}",
+            names[i]);
+        refused(wire, (size_t)length);
+        assert_string_equal(reason, "not in the form of an event: note.name");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +502,7 @@ int main(void)
         cmocka_unit_test(records_of_the_release_before_are_read),
         cmocka_unit_test(records_are_those_of_this_release),
         cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(notes_without_a_name_are_refused),
         cmocka_unit_test(what_is_cut_short_is_refused),
         cmocka_unit_test(every_field_is_looked_at),
         cmocka_unit_test(a_frame_is_one_object),

@@ -38,11 +38,15 @@ static void test_events_of_channels(void **state)
     (void)state;
     for (enum event_kind kind = 0; kind < EVENT_CREATED; kind++)
         for (enum channel_type type = 0; type < CHANNEL_TYPE_MAX; type++) {
-            const struct frame_context context = {
-                .workspace_id = "T1", .channel_id = "C1", .type = type, .actor = "U1"};
+            const struct frame_context context = {.workspace_id = "T1",
+                                                  .channel_id = "C1",
+                                                  .type = type,
+                                                  .actor = "U1",
+                                                  .note = "pin_added",
+                                                  .note_data = ""};
             struct buffer frame = BUFFER(FRAME_MAX);
             frame_write(&frame, kind, &context, &message);
-            assert_type_of_frame(&frame, event_type(kind, type));
+            assert_type_of_frame(&frame, kind == EVENT_NOTE ? "pin_added" : event_type(kind, type));
         }
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "events/event_type.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static void event_send(struct feed *feed, const struct event *event)
                              .ts = event->ts,
                              .kind = event->kind,
                              .channel_type = (enum channel_type)event->channel_type,
+                             .type = event_type_of(event),
                              .user_id = event->user_id,
                              .origin = event->origin,
                              .frame = event->frame,

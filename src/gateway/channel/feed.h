@@ -74,6 +74,7 @@ struct feed_item {
     int64_t ts; // of a post
     enum event_kind kind;
     enum channel_type channel_type;
+    const char *type; // of the frame
     const char *user_id;
     const char *origin;
     const char *frame;

@@ -92,6 +92,7 @@ static void row_send(struct feed *feed, const struct page_row *row)
                              .ts = row->event_ts,
                              .kind = row->kind,
                              .channel_type = row->channel_type,
+                             .type = page_row_type(row),
                              .user_id = row->actor,
                              .origin = "",
                              .frame = frame.data,

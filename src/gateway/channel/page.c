@@ -5,21 +5,23 @@
 #include "../core.h"
 
 #include "chat/frame.h"
+#include "events/event_type.h"
 
 #define PAGE_FROM                                                                                  \
     " FROM channel_events($1, $2, $3::integer) e JOIN channels c ON c.id = "                       \
     "$1" MESSAGE_OF_EVENT_JOIN("$1") " ORDER BY e.seq"
 static const struct statement PAGE = {
     "gateway_events",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
-        "r") PAGE_FROM,
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, e.note, "
+    "e.note_data, " MESSAGE_SELECT("r") PAGE_FROM,
 };
 
 // The same for several channels. OFFSET 0 keeps each look-up of a channel, or of a message, a
 // look-up: the planner cannot turn it into a join.
 static const struct statement PAGES = {
     "gateway_pages",
-    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, " MESSAGE_SELECT(
+    "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, e.note, "
+    "e.note_data, " MESSAGE_SELECT(
         "r") ", a.number FROM unnest($1, $2) WITH ORDINALITY AS a (id, after_seq, number)"
              " CROSS JOIN LATERAL (SELECT w.id, w.type, w.created FROM channels w WHERE w.id = "
              "a.id OFFSET 0) c CROSS JOIN LATERAL (SELECT * FROM channel_events(a.id, a.after_seq,"
@@ -34,6 +36,8 @@ enum {
     COLUMN_MESSAGE_TS,
     COLUMN_TYPE,
     COLUMN_CREATED,
+    COLUMN_NOTE,
+    COLUMN_NOTE_DATA,
     COLUMN_MESSAGE,
     COLUMN_NUMBER = COLUMN_MESSAGE + MESSAGE_COLUMNS // of PAGES
 };
@@ -80,17 +84,23 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
     int r = event_kind_parse(result_text(result, row, COLUMN_KIND), &kind);
     if (r < 0)
         return r;
-    if (result_is_null(result, row, COLUMN_MESSAGE))
+    if (kind != EVENT_NOTE && result_is_null(result, row, COLUMN_MESSAGE))
         kind = EVENT_DELETE; // retention dropped the message
     *ret_row =
         (struct page_row){.seq = result_int(result, row, COLUMN_SEQ),
                           .event_ts = result_int(result, row, COLUMN_EVENT_TS),
                           .kind = kind,
+                          .note = result_text(result, row, COLUMN_NOTE),
                           .channel_type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
                           .actor = result_text(result, row, COLUMN_ACTOR),
                           .result = result,
                           .row = row};
     return 0;
+}
+
+const char *page_row_type(const struct page_row *row)
+{
+    return row->kind == EVENT_NOTE ? row->note : event_type(row->kind, row->channel_type);
 }
 
 void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
@@ -105,6 +115,9 @@ void page_frame_write(const struct page_row *row, const char *workspace_id, cons
         .event_ts = row->event_ts,
         .actor = row->actor,
         .created = result_int(row->result, row->row, COLUMN_CREATED),
+        .note = result_text(row->result, row->row, COLUMN_NOTE),
+        .note_data = result_text(row->result, row->row, COLUMN_NOTE_DATA),
+        .note_data_length = result_length(row->result, row->row, COLUMN_NOTE_DATA),
     };
     message_read(row->result, row->row, COLUMN_MESSAGE, &message);
     message.ts = result_int(row->result, row->row, COLUMN_MESSAGE_TS);

@@ -13,6 +13,7 @@ struct page_row {
     int64_t seq;
     int64_t event_ts; // of a post: its ts
     enum event_kind kind;
+    const char *note; // of a NOTE: the type of its frame
     enum channel_type channel_type;
     const char *actor;
     const struct result *result;
@@ -42,6 +43,7 @@ void page_next(struct page *page, int64_t number);
 
 // -ERROR_INVALID_ARGUMENTS: an unknown kind.
 NODISCARD int page_row_read(const struct result *result, int row, struct page_row *ret_row);
+const char *page_row_type(const struct page_row *row); // the type of its frame
 // Appends its frame; check buffer_failed().
 void page_frame_write(const struct page_row *row, const char *workspace_id, const char *channel_id,
                       struct buffer *out);

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
-#include "events/event_type.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,8 +186,7 @@ void subscribers_own_post(struct gateway *gateway, const char *channel_id, int64
 void subscribers_send(struct feed *feed, const struct feed_item *item)
 {
     CLEANUP(packets_done)
-    struct packets packets =
-        packets_of(event_type(item->kind, item->channel_type), item->frame, item->frame_length);
+    struct packets packets = packets_of(item->type, item->frame, item->frame_length);
     packets.event_us = item->event_ts;
     const char *origin = origin_find(feed, item);
     int64_t sent = 0;

@@ -53,7 +53,10 @@ static void row_send(struct resume *resume, struct behind *behind, const struct 
         return;
     }
     resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
-    resume_send(resume, event_type(row->kind, row->channel_type), &frame);
+    if (row->kind == EVENT_NOTE && !event_note_is_slacks(row->note))
+        resume_send_own(resume, row->note, &frame);
+    else
+        resume_send(resume, page_row_type(row), &frame);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
 }

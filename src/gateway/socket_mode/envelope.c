@@ -193,7 +193,8 @@ static void event_offer(struct app *app, const struct app_event *event)
 // as joins of a DM, are sent to no app.
 static bool is_wanted(const struct actor *actor, const struct feed_item *item)
 {
-    const char *name = callback_name(item->kind, item->channel_type);
+    const char *name = item->kind == EVENT_NOTE ? callback_name_of_note(item->type)
+                                                : callback_name(item->kind, item->channel_type);
     return name && actor_has_scope(actor, name);
 }
 

@@ -2,6 +2,7 @@
 // A client's WebSocket: its connection_ops.
 #include "websocket.h"
 
+#include "../channel/feed.h"
 #include "../connection/connection.h"
 #include "../connection/packet.h"
 #include "../core.h"
@@ -18,6 +19,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/metrics.h"
+#include "events/event_type.h"
 
 #include <stdlib.h>
 
@@ -149,8 +151,9 @@ static void websocket_send(struct connection *c, struct packets *packets)
 static void websocket_deliver(struct connection *c, const struct feed *feed,
                               const struct feed_item *item, struct packets *packets)
 {
-    (void)feed, (void)item;
-    connection_send(c, packets);
+    (void)feed;
+    if (c->native || item->kind != EVENT_NOTE || event_note_is_slacks(item->type))
+        connection_send(c, packets);
 }
 
 static void websocket_flushed(struct connection *c)
