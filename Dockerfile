@@ -4,8 +4,8 @@ FROM docker.io/library/debian:trixie-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         gcc libc6-dev cmake ninja-build pkg-config libmicrohttpd-dev libwslay-dev libpq-dev \
-        libhiredis-dev librdkafka-dev libjansson-dev libssl-dev libdeflate-dev libcurl4-openssl-dev uthash-dev \
-        python3-yaml python3-venv ca-certificates
+        libhiredis-dev librdkafka-dev libjansson-dev libutf8proc-dev libssl-dev libdeflate-dev \
+        libcurl4-openssl-dev uthash-dev python3-yaml python3-venv ca-certificates
 WORKDIR /source
 COPY . .
 RUN python3 -m tools.reference \
@@ -16,7 +16,8 @@ RUN python3 -m tools.reference \
 FROM docker.io/library/debian:trixie-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libmicrohttpd12t64 libwslay1 libpq5 libhiredis1.1.0 librdkafka1 libjansson4 libssl3t64 libdeflate0 libcurl4t64 ca-certificates \
+        libmicrohttpd12t64 libwslay1 libpq5 libhiredis1.1.0 librdkafka1 libjansson4 libutf8proc3 libssl3t64 libdeflate0 \
+        libcurl4t64 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
 COPY --from=build /installed/bin/tidings /usr/local/bin/tidings

@@ -14,6 +14,3 @@ size_t text_code_points(const char *text, size_t length);
 
 // The length in bytes of the first `code_points_max` code points of valid UTF-8.
 size_t text_prefix_length(const char *text, size_t length, size_t code_points_max);
-
-// Whether valid UTF-8 is empty or only white space (Unicode White_Space).
-bool text_is_blank(const char *text, size_t length);

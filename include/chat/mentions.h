@@ -7,6 +7,7 @@
 #include "base/id.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 // Where a message mentions a user; bit flags, as in the column mentions.sources.
 enum mention_source { MENTION_IN_TEXT = 1, MENTION_IN_BLOCKS = 2 };
@@ -29,6 +30,9 @@ void mentions_done(struct mentions *mentions);
 // users. -ERROR_MEMORY.
 NODISCARD int mentions_find(struct mentions *mentions, const char *text, size_t length,
                             enum mention_source source, int users_max);
+
+// Whether <!name> mentions everybody in the channel: channel, here, everyone or group.
+bool mentions_everybody(const char *name, size_t length);
 
 // Adds the mentions in blocks: rich text elements and mrkdwn. Same errors.
 NODISCARD int mentions_find_in_blocks(struct mentions *mentions, json_t *blocks, int users_max);

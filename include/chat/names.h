@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds "@name" in a text, for authors who asked to have names linked. A trailing '.', '-' or '_'
-// is not part of a name ("hello @ann."). Text between < and >, and an '@' after a letter (a mail
-// address), are skipped.
+// Names of channels and users: which ones are taken, and "@name" in a text, for authors who asked
+// to have names linked. A name consists of letters, marks and numbers of any script, and of '.',
+// '-' and '_', but does not end with one of these three
+// ("hello @ann."). Text between < and >, and an '@' after a letter (a mail address), are skipped.
 #pragma once
 
 #include "base/buffer.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+
+enum { NAMES_MAX_CODE_POINTS = 80 };
+
+// Why a text cannot name a channel: -ERROR_INVALID_NAME_MAXLENGTH, _SPECIALS or _PUNCTUATION. 0: it
+// can. It has small letters, marks and numbers of any script, '-' and '_', with a letter or a
+// number among them.
+int names_refuse_channel(const char *name, size_t length);
+
+// Whether a text can name a user: as a channel's name, and with capitals and '.'. "here" and the
+// like name everybody.
+bool names_can_be_user(const char *name, size_t length);
 
 // The next name at or after *offset, without its '@'; advances *offset past it. NULL: none left.
 const char *names_next(const char *text, size_t length, size_t *offset, size_t *ret_length);

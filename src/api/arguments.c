@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ bool invocation_has(const struct invocation *invocation, const char *name)
 
 bool invocation_label_is_valid(const char *text, size_t length)
 {
-    return !text_is_blank(text, length) && text_code_points(text, length) <= LABEL_MAX_CODE_POINTS;
+    return !unicode_is_blank(text, length) &&
+           text_code_points(text, length) <= LABEL_MAX_CODE_POINTS;
 }
 
 bool take_optional_text(struct invocation *invocation, const char *name, const char **value)

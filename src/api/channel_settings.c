@@ -4,35 +4,17 @@
 #include "channel_settings.h"
 
 #include "base/text.h"
+#include "chat/names.h"
 #include "methods.h"
 
-#include <ctype.h>
 #include <string.h>
 
-enum { NAME_MAX_CODE_POINTS = 80, SETTING_MAX_CODE_POINTS = 250 };
+enum { SETTING_MAX_CODE_POINTS = 250 };
 
 static const struct statement SET = {"channels_set",
                                      "SELECT * FROM channels_set($1, $2, $3, $4, $5, $6)"};
 static const struct statement RENAME = {"channels_rename",
                                         "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
-
-// Letters and digits of any script, '-' and '_', with at least one letter or digit; no ASCII
-// capitals; at most 80 characters.
-static int name_refusal(const char *name)
-{
-    size_t length = strlen(name);
-
-    if (text_code_points(name, length) > NAME_MAX_CODE_POINTS)
-        return -ERROR_INVALID_NAME_MAXLENGTH;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (c < 0x80 && !islower(c) && !isdigit(c) && c != '-' && c != '_')
-            return -ERROR_INVALID_NAME_SPECIALS;
-    }
-    if (text_is_blank(name, length))
-        return -ERROR_INVALID_NAME_SPECIALS;
-    return strspn(name, "-_") == length ? -ERROR_INVALID_NAME_PUNCTUATION : 0;
-}
 
 bool take_channel_name(struct invocation *invocation, const char **ret_name)
 {
@@ -45,12 +27,12 @@ bool take_channel_name(struct invocation *invocation, const char **ret_name)
                                 "missing required field: name");
         return false;
     }
-    int r = name_refusal(name);
+    int r = names_refuse_channel(name, strlen(name));
     if (r < 0) {
         invocation_fail_message(invocation, r,
-                                "name: must be at most %d lower-case letters, digits, '-' and '_', "
+                                "name: must be at most %d small letters, digits, '-' and '_', "
                                 "with a letter or digit among them",
-                                NAME_MAX_CODE_POINTS);
+                                NAMES_MAX_CODE_POINTS);
         return false;
     }
     *ret_name = name;

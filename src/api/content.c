@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -310,10 +311,12 @@ bool take_content(struct invocation *invocation, struct content *content)
     if (!content->text)
         return true;
     content->text_length = request_arg_length(invocation->request, name);
-    if (text_is_blank(content->text, content->text_length)) {
+    if (unicode_is_blank(content->text, content->text_length)) {
+        content->text = ""; // the only blank text that Postgres is to know
+        content->text_length = 0;
         if (content->shows)
             return true;
-        invocation_fail_message(invocation, -ERROR_NO_TEXT, "%s: must be more than white space",
+        invocation_fail_message(invocation, -ERROR_NO_TEXT, "%s: must have visible characters",
                                 name);
         return false;
     }

@@ -75,31 +75,3 @@ size_t text_prefix_length(const char *text, size_t length, size_t code_points_ma
             return i;
     return length;
 }
-
-static uint32_t code_point(const unsigned char *text, size_t length)
-{
-    static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t point = text[0] & lead_bits[length];
-    for (size_t i = 1; i < length; i++)
-        point = (point << 6) | (text[i] & 0x3f);
-    return point;
-}
-
-static bool is_white_space(uint32_t point)
-{
-    return (point >= 0x09 && point <= 0x0d) || point == 0x20 || point == 0x85 || point == 0xa0 ||
-           point == 0x1680 || (point >= 0x2000 && point <= 0x200a) || point == 0x2028 ||
-           point == 0x2029 || point == 0x202f || point == 0x205f || point == 0x3000;
-}
-
-bool text_is_blank(const char *text, size_t length)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    for (size_t at = 0; at < length;) {
-        size_t step = sequence_length(bytes + at, length - at);
-        if (step == 0 || !is_white_space(code_point(bytes + at, step)))
-            return false;
-        at += step;
-    }
-    return true;
-}

@@ -68,7 +68,7 @@ static int mention_add(struct mentions *mentions, const char *user_id, enum ment
     return 0;
 }
 
-static bool is_everybody(const char *name, size_t length)
+bool mentions_everybody(const char *name, size_t length)
 {
     static const char *const names[] = {"channel", "here", "everyone", "group"};
 
@@ -98,7 +98,7 @@ static int sequence_read(struct mentions *mentions, const char *text, size_t len
 
     if (name_length < 2)
         return 0;
-    if (text[0] == '!' && is_everybody(text + 1, name_length - 1))
+    if (text[0] == '!' && mentions_everybody(text + 1, name_length - 1))
         return mention_add(mentions, EVERYBODY, source, users_max);
     if (text[0] == '@' && user_id_read(text + 1, name_length - 1, user_id))
         return mention_add(mentions, user_id, source, users_max);
@@ -141,7 +141,7 @@ static int element_read(struct mentions *mentions, const json_t *element, int us
         user_id_read(json_string_value(user), json_string_length(user), user_id))
         return mention_add(mentions, user_id, MENTION_IN_BLOCKS, users_max);
     if (strcmp(type, "broadcast") == 0 && json_is_string(range) &&
-        is_everybody(json_string_value(range), json_string_length(range)))
+        mentions_everybody(json_string_value(range), json_string_length(range)))
         return mention_add(mentions, EVERYBODY, MENTION_IN_BLOCKS, users_max);
     return 0;
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds "@name" in a text and replaces it with a user mention.
+// What can be a name; finds "@name" in a text and replaces it with a user mention.
 #include "chat/names.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/unicode.h"
+#include "chat/mentions.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -8,11 +13,6 @@
 static bool is_punctuation(char c)
 {
     return c == '.' || c == '-' || c == '_';
-}
-
-static bool is_part(char c)
-{
-    return (unsigned char)c >= 0x80 || isalnum((unsigned char)c) || is_punctuation(c);
 }
 
 // Whether an '@' after this character belongs to a mail address.
@@ -33,13 +33,17 @@ static size_t sequence_length(const char *text, size_t length)
 
 static size_t name_length(const char *name, size_t length)
 {
-    size_t i = 0;
+    size_t end = 0;
+    size_t step;
 
-    while (i < length && is_part(name[i]))
-        i++;
-    while (i > 0 && is_punctuation(name[i - 1]))
-        i--;
-    return i;
+    for (size_t i = 0; i < length; i += step) {
+        enum unicode_kind kind = unicode_kind_of(name + i, length - i, &step);
+        if (kind < UNICODE_INVISIBLE)
+            end = i + step;
+        else if (!is_punctuation(name[i]))
+            break;
+    }
+    return end;
 }
 
 const char *names_next(const char *text, size_t length, size_t *offset, size_t *ret_length)
@@ -58,6 +62,46 @@ const char *names_next(const char *text, size_t length, size_t *offset, size_t *
     }
     *offset = length;
     return NULL;
+}
+
+// The kinds of characters in a name, one bit for each; 0: another character than those of names.
+static unsigned kinds_in(const char *name, size_t length, const char *punctuation)
+{
+    unsigned kinds = 0;
+    size_t step;
+
+    for (size_t i = 0; i < length; i += step) {
+        enum unicode_kind kind = unicode_kind_of(name + i, length - i, &step);
+        if (kind > UNICODE_MARK && !(name[i] != '\0' && strchr(punctuation, name[i])))
+            return 0;
+        kinds |= 1U << kind;
+    }
+    return kinds;
+}
+
+static bool has_letter_or_number(unsigned kinds)
+{
+    return (kinds & (1U << UNICODE_LETTER | 1U << UNICODE_CAPITAL | 1U << UNICODE_NUMBER)) != 0;
+}
+
+int names_refuse_channel(const char *name, size_t length)
+{
+    unsigned kinds = kinds_in(name, length, "-_");
+
+    if (text_code_points(name, length) > NAMES_MAX_CODE_POINTS)
+        return -ERROR_INVALID_NAME_MAXLENGTH;
+    if (kinds == 0 || (kinds & 1U << UNICODE_CAPITAL) != 0)
+        return -ERROR_INVALID_NAME_SPECIALS;
+    return has_letter_or_number(kinds) ? 0 : -ERROR_INVALID_NAME_PUNCTUATION;
+}
+
+bool names_can_be_user(const char *name, size_t length)
+{
+    CLEANUP_FREE char *folded = unicode_fold(name, length);
+
+    return folded && !mentions_everybody(folded, strlen(folded)) &&
+           text_code_points(name, length) <= NAMES_MAX_CODE_POINTS &&
+           has_letter_or_number(kinds_in(name, length, ".-_"));
 }
 
 static const char *everybody_of(const char *name, size_t length)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #include <string.h>
 
@@ -150,7 +151,7 @@ enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
 // attachments.
 static const char *preview_write(char *preview, const struct post *post)
 {
-    bool has_text = post && !text_is_blank(post->text, post->text_length);
+    bool has_text = post && !unicode_is_blank(post->text, post->text_length);
     size_t length =
         has_text ? text_prefix_length(post->text, post->text_length, PREVIEW_CODE_POINTS) : 0;
 

@@ -263,6 +263,27 @@ def test_names_are_linked_when_asked_for(room, args):
     assert [mentions(member, channel) for member in (ann, bob, cid)] == [0, 1, 1]
 
 
+@pytest.mark.parametrize("spelling", [
+    "@{}\uff0c", "@{}\u3002", "\uff08@{}\uff09", "\u300c@{}\u300d", "@{}\u2019s", "@{}\u2026", "\u201c@{}\u201d", "\u2018@{}\u2019",
+    "\u00ab@{}\u00bb", "@{}\u2014yes", "@{}\uff01", "@{}\uff1f", "@{}\uff1a", "@{}\u3001", "@{}\u060c", "@{}\u0964", "@{}\u00a0x",
+    "@{}\u3000x", "@{}\u200b", "@{}\U0001f389"])
+def test_a_name_ends_before_punctuation_of_any_script(room, spelling):
+    ann, bob, _, channel = room
+    text = f"{spelling.format(bob.name)} {spelling.format('here')}"
+    linked = text.replace(f"@{bob.name}", at(bob)).replace("@here", "<!here>")
+    assert ann.ok("chat.postMessage", channel=channel, text=text, link_names=True)["message"]["text"] == linked
+    assert mentions(bob, channel) == 1
+
+
+@pytest.mark.parametrize("name", ["\u00e9lodie", "\u674e\u56db", "\u0627\u062d\u0645\u062f", "\u0939\u093f\u0928\u094d\u0926\u0940", "bob-2.x"])
+def test_names_of_any_script_are_linked(room, workspace, name):
+    ann, *_, channel = room
+    member = workspace.user(name)
+    ann.ok("channels.invite", channel=channel, users=member.id)
+    text = f"\uff08@{name}\uff09 @{name}x"
+    assert ann.ok("chat.postMessage", channel=channel, text=text, link_names=True)["message"]["text"] == f"\uff08{at(member)}\uff09 @{name}x"
+
+
 def test_names_stay_text_when_not_asked_for(room):
     ann, bob, _, channel = room
     for args in ({}, {"link_names": False}, {"parse": "none"}):

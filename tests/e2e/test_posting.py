@@ -68,7 +68,7 @@ def test_channel_by_name(workspace, name):
 @pytest.mark.parametrize("text", [
     "x", "  padded  ", "line\nbreak\ttab\r\n", "\u00e9\u00df\u4e2d\u6587", "\U0001f600\U0001f468\u200d\U0001f469",
     "&amp; &lt;b&gt; <@U123> <!here> <https://x|y>", '"quotes" \\back\\slash\\', "\u202eright to left",
-    "\ufeffbom", "\uffff\U0010ffff", "a\u0301\u0302\u0303", "\u007f\u0080\u0001",
+    "\ufeffbom", "\uffff\U0010ffff", "a\u0301\u0302\u0303", "a\u007f\u0080\u0001",
 ])
 @pytest.mark.parametrize("encoding", ["json", "form"])
 def test_text_is_kept_as_it_is(room, text, encoding):
@@ -93,11 +93,33 @@ def test_text_of_40001_code_points(room, letter):
     assert ann.history(channel) == []
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r ", "\u00a0\u2003\u3000", "\u2028\u2029\u0085"])
+BLANKS = ["", " ", "\n\t\r ", "\u00a0\u2003\u3000", "\u2028\u2029\u0085", "\u200b", "\u2060", "\ufeff", "\u00ad", "\u2800", "\u3164",
+          "\u200d", "\ufe0f", "\u202e \u202c", "\u001b", "\U000e0020"]
+
+
+@pytest.mark.parametrize("text", BLANKS)
 def test_blank_text(room, text):
     ann, _, channel = room
     ann.fails("no_text", "chat.postMessage", channel=channel, text=text)
     assert ann.history(channel) == []
+    ts = ann.post(channel, "x")
+    ann.fails("no_text", "chat.update", channel=channel, ts=ts, text=text)
+    assert ann.history(channel)[0]["text"] == "x"
+
+
+@pytest.mark.parametrize("text", ["\u200bx", "\u2764\ufe0f", "\U0001f469\u200d\U0001f467", "\u0301", "-", "\ue000"])
+def test_text_that_shows_something(room, text):
+    ann, _, channel = room
+    ann.post(channel, text)
+    assert ann.history(channel)[0]["text"] == text
+
+
+@pytest.mark.parametrize("text", BLANKS)
+def test_blank_text_beside_blocks_is_no_text(room, text):
+    ann, _, channel = room
+    ts = ann.ok("chat.postMessage", channel=channel, text=text, blocks=BLOCKS)["ts"]
+    assert ann.history(channel)[0]["text"] == ""
+    ann.fails("no_text", "chat.update", channel=channel, ts=ts, blocks=[])
 
 
 def test_no_text_at_all(room):

@@ -75,7 +75,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t count;
     bool is_utf8 = decode_all(data, size, &count);
     assert(text_is_utf8(text, size) == is_utf8);
-    (void)text_is_blank(text, size);
     if (is_utf8) {
         assert(text_code_points(text, size) == count);
         size_t prefix = text_prefix_length(text, size, count / 2), found;

@@ -203,17 +203,6 @@ static void code_points_are_counted_not_bytes(void **state)
     assert_int_equal(text_prefix_length(text, strlen(text), 50), 11);
 }
 
-static void white_space_of_any_script_is_blank(void **state)
-{
-    (void)state;
-    const char *const blank[] = {"", " ", "\t\n\v\f\r ", "\xc2\x85\xc2\xa0",
-                                 "\xe2\x80\x83\xe3\x80\x80"};
-    for (size_t i = 0; i < sizeof blank / sizeof blank[0]; i++)
-        assert_true(text_is_blank(blank[i], strlen(blank[i])));
-    assert_false(text_is_blank("  x ", 4));
-    assert_false(text_is_blank("\xe2\x80\x8b", 3)); // ZERO WIDTH SPACE is no White_Space
-}
-
 static void digests_are_sha256(void **state)
 {
     (void)state;
@@ -249,7 +238,6 @@ int main(void)
         cmocka_unit_test(integers_are_parsed_strictly_within_their_range),
         cmocka_unit_test(only_valid_utf8_without_nul_is_text),
         cmocka_unit_test(code_points_are_counted_not_bytes),
-        cmocka_unit_test(white_space_of_any_script_is_blank),
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(errors_have_their_code_and_status),
     };

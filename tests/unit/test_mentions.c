@@ -181,13 +181,90 @@ static void test_names(void **state)
         {"< @ann", "< <@UANN>"},
         {"<<<@ann>", "<<<@ann>"},
         {"@ @. @- @ann@ann @", "@ @. @- <@UANN>@ann @"},
-        {"\xff@ann\xff", "\xff@ann\xff"},
+        {"\xff@ann\xff", "\xff<@UANN>\xff"},
+        {"@ann， @ann。 （@ann） 「@ann」", "<@UANN>， <@UANN>。 （<@UANN>） 「<@UANN>」"},
+        {"@ann’s @ann's ‘@ann’ “@ann” «@ann»", "<@UANN>’s <@UANN>'s ‘<@UANN>’ “<@UANN>” «<@UANN>»"},
+        {"@ann… @ann– @ann—x @ann！ @ann？ @ann：",
+         "<@UANN>… <@UANN>– <@UANN>—x <@UANN>！ <@UANN>？ <@UANN>："},
+        {"@ann، @ann؟ @ann। @ann、 @ann·", "<@UANN>، <@UANN>؟ <@UANN>। <@UANN>、 <@UANN>·"},
+        {"@ann\u00a0x @ann\u3000x @ann\u200bx @ann🎉",
+         "<@UANN>\u00a0x <@UANN>\u3000x <@UANN>\u200bx <@UANN>🎉"},
+        {"@b.o_b.… @ann._-’", "<@UBOB>.… <@UANN>._-’"},
+        {"@here， @channel。 （@everyone） @hereé",
+         "<!here>， <!channel>。 （<!everyone>） @hereé"},
+        {"@ann你 @annа @ann\u0301 @ann٣ @ann²", "@ann你 @annа @ann\u0301 @ann٣ @ann²"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         links(cases[i][0], strlen(cases[i][0]), cases[i][1]);
     links("@ann", 3, "@an");
+}
+
+// What can name a channel, and a user: 0 or the channel's error, and whether a user.
+static void test_what_can_be_a_name(void **state)
+{
+    static const struct {
+        const char *name;
+        int refusal;
+        bool of_user;
+    } cases[] = {
+        {"general", 0, true},
+        {"a-b_c", 0, true},
+        {"café", 0, true},
+        {"cafe\u0301", 0, true},
+        {"日本語", 0, true},
+        {"한국어", 0, true},
+        {"हिन्दी", 0, true},
+        {"٣", 0, true},
+        {"²", 0, true},
+        {"-1", 0, true},
+        {"", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"-_", -ERROR_INVALID_NAME_PUNCTUATION, false},
+        {"\u0301", -ERROR_INVALID_NAME_PUNCTUATION, false},
+        {"a.b", -ERROR_INVALID_NAME_SPECIALS, true},
+        {"General", -ERROR_INVALID_NAME_SPECIALS, true},
+        {"École", -ERROR_INVALID_NAME_SPECIALS, true},
+        {"ǅ", -ERROR_INVALID_NAME_SPECIALS, true},
+        {"a b", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u00a0b", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u3000b", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u200bb", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u200db", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u202eb", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"\ufeffa", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u00ad", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\ufe0f", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\u3164", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a\nb", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a，b", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a😀", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"a@b", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"#a", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"<!channel>", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"here", 0, false},
+        {"channel", 0, false},
+        {"everyone", 0, false},
+        {"group", 0, false},
+        {"Here", -ERROR_INVALID_NAME_SPECIALS, false},
+        {"ｈｅｒｅ", 0, false},
+        {"heres", 0, true},
+    };
+    static const char letter[] = "字";
+    char most[(sizeof letter - 1) * (NAMES_MAX_CODE_POINTS + 1)];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t length = strlen(cases[i].name);
+        assert_int_equal(names_refuse_channel(cases[i].name, length), cases[i].refusal);
+        assert_int_equal(names_can_be_user(cases[i].name, length), cases[i].of_user);
+    }
+    for (size_t i = 0; i < sizeof most; i++)
+        most[i] = letter[i % (sizeof letter - 1)];
+    assert_int_equal(names_refuse_channel(most, sizeof most - (sizeof letter - 1)), 0);
+    assert_true(names_can_be_user(most, sizeof most - (sizeof letter - 1)));
+    assert_int_equal(names_refuse_channel(most, sizeof most), -ERROR_INVALID_NAME_MAXLENGTH);
+    assert_false(names_can_be_user(most, sizeof most));
 }
 
 // Whatever the bytes: what is found is an id or everybody, and a text without names stays itself.
@@ -279,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_no_more_than_the_most),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_can_be_a_name),
         cmocka_unit_test(test_any_bytes),
         cmocka_unit_test(test_app_mention),
         cmocka_unit_test(test_no_app_mention_in_a_direct_conversation),
