@@ -25,7 +25,7 @@ BEGIN
 END $$;
 
 -- The text of a block, or of a part of one, as notifications show it: without buttons and input fields. The items of an array are separated
--- by `gap`. A message may have thousands of items; 20 are more than a preview shows.
+-- by `gap`. A message may have thousands of items; 20 are more than a preview has.
 CREATE FUNCTION block_text(part jsonb, gap text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
     shown text := '';
@@ -33,7 +33,7 @@ BEGIN
     IF jsonb_typeof(part) = 'array' THEN
         FOR i IN 0 .. least(jsonb_array_length(part), 20) - 1 LOOP
             shown := concat_ws(gap, NULLIF(shown, ''), NULLIF(block_text(part -> i, ' '), ''));
-            EXIT WHEN length(shown) >= 80;
+            EXIT WHEN length(shown) > 80;
         END LOOP;
         RETURN shown;
     END IF;
@@ -54,9 +54,8 @@ BEGIN
                                               THEN '' ELSE ' ' END), '')) END, '');
 END $$;
 
--- The preview of a message in a sidebar, at most 80 characters in one line: its text, otherwise that of its blocks, otherwise that of an
--- attachment.
-CREATE FUNCTION preview(body text, extra text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- What a notification shows of a message: its text, otherwise that of its blocks, otherwise that of an attachment.
+CREATE FUNCTION text_shown(body text, extra text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     shown text := body;
 BEGIN
@@ -70,8 +69,14 @@ BEGIN
             WHERE a.text IS NOT NULL ORDER BY a.n LIMIT 1;
         END IF;
     END IF;
-    RETURN left(translate(coalesce(shown, ''), E'\n\r\t', '   '), 80);
+    RETURN coalesce(shown, '');
 END $$;
+
+-- The beginning of it in one line, for a sidebar. That shows at most 80 characters, and sees by the next one whether a grapheme cluster
+-- ends there.
+CREATE FUNCTION preview(body text, extra text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT left(translate(text_shown(body, extra), E'\n\r\t', '   '), 81)
+$$;
 
 -- A ts as clients see it.
 CREATE FUNCTION ts_text(ts bigint) RETURNS text LANGUAGE sql IMMUTABLE AS

@@ -10,10 +10,10 @@ BEGIN
         + (SELECT t.mention_count - t.shared_mentions FROM thread_totals(workspace, owner) t);
 END $$;
 
--- A text as notifications show it: mentions and links replaced by their names, at most 1,000 characters.
+-- A text as notifications show it, with mentions and links replaced by their names: 1,001 characters, of which at most 1,000 are sent.
 CREATE FUNCTION push_text(body text, extra text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    shown text := CASE WHEN body ~ '\S' THEN left(body, 4000) ELSE preview(body, extra) END;
+    shown text := left(text_shown(body, extra), 4000);
     named text[];
 BEGIN
     FOR named IN SELECT DISTINCT regexp_matches(shown, '<@([UW][A-Z0-9]{1,20})(?:\|[^<>]*)?>', 'g') LOOP
@@ -26,7 +26,7 @@ BEGIN
     shown := regexp_replace(shown, '<!(here|channel|everyone)(\|[^<>]*)?>', '@\1', 'g');
     shown := regexp_replace(shown, '<[^<>|]*\|([^<>]*)>', '\1', 'g');
     shown := regexp_replace(shown, '<((?:https?|mailto):[^<>]*)>', '\1', 'g');
-    RETURN left(replace(replace(replace(shown, '&lt;', '<'), '&gt;', '>'), '&amp;', '&'), 1000);
+    RETURN left(replace(replace(replace(shown, '&lt;', '<'), '&gt;', '>'), '&amp;', '&'), 1001);
 END $$;
 
 -- A member's effective notification level for a channel: all, mentions or none.

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { PREVIEW_CODE_POINTS = 80 }; // the most that latest_preview shows of a message
+
 // Strings point into the result the message was read from, or into memory of the caller.
 struct message {
     int64_t ts;

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/unicode.h"
 
 #include <string.h>
 
@@ -144,16 +143,14 @@ int64_t writer_heat(const struct writer *writer)
            clock_monotonic_ms() < writer->hot_until_ms;
 }
 
-enum { PREVIEW_CODE_POINTS = 80, PREVIEW_SIZE = 4 * PREVIEW_CODE_POINTS + 1 };
+// One more than is shown: so the reader knows whether a grapheme cluster ends there.
+enum { PREVIEW_KEPT = PREVIEW_CODE_POINTS + 1, PREVIEW_SIZE = 4 * PREVIEW_KEPT + 1 };
 
-// Writes the first 80 code points as one line, like preview() in sql/02_events.sql, and returns
-// `preview`. Empty if there is no post or the text is blank: Postgres then looks in blocks and
-// attachments.
+// Writes the first code points as one line, like preview() in sql/02_events.sql, and returns
+// `preview`. Empty if there is no post or no text: Postgres then looks in blocks and attachments.
 static const char *preview_write(char *preview, const struct post *post)
 {
-    bool has_text = post && !unicode_is_blank(post->text, post->text_length);
-    size_t length =
-        has_text ? text_prefix_length(post->text, post->text_length, PREVIEW_CODE_POINTS) : 0;
+    size_t length = post ? text_prefix_length(post->text, post->text_length, PREVIEW_KEPT) : 0;
 
     if (length > 0)
         memcpy(preview, post->text, length);

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/unicode.h"
 #include "device_turns.h"
 
 #include <stdio.h>
@@ -46,6 +47,8 @@ enum {
     COLUMN_DIED
 };
 
+enum { BODY_CODE_POINTS = 1000 };
+
 // Copies a column; NULL stays NULL. False: out of memory.
 static bool text_copy(const struct result *result, int row, int column, char **ret_text)
 {
@@ -79,6 +82,18 @@ static bool collapse_id_make(const struct device_turn *turn, struct notify_messa
     return length >= 0;
 }
 
+// Copies a text's beginning, up to the end of a grapheme cluster.
+static bool body_copy(const struct result *result, int row, char **ret_text)
+{
+    const char *text = result_text(result, row, COLUMN_BODY);
+    size_t length = result_length(result, row, COLUMN_BODY);
+
+    if (result_is_null(result, row, COLUMN_BODY))
+        return true;
+    *ret_text = strndup(text, unicode_prefix_length(text, length, BODY_CODE_POINTS));
+    return *ret_text != NULL;
+}
+
 static bool message_read(const struct result *result, int row, const struct device_turn *turn,
                          struct notify_message *message)
 {
@@ -89,7 +104,7 @@ static bool message_read(const struct result *result, int row, const struct devi
         message->channel_id = strdup(turn->channel_id);
     return text_copy(result, row, COLUMN_TITLE, &message->title) &&
            text_copy(result, row, COLUMN_SUBTITLE, &message->subtitle) &&
-           text_copy(result, row, COLUMN_BODY, &message->body) &&
+           body_copy(result, row, &message->body) &&
            text_copy(result, row, COLUMN_WORKSPACE, &message->workspace_id) &&
            text_copy(result, row, COLUMN_POSITION, &message->position) &&
            ts_copy(turn->ts, &message->ts) && ts_copy(turn->thread_ts, &message->thread_ts) &&

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -249,7 +250,7 @@ static struct cut cut_find(const struct notify_push *push, size_t max)
         else
             most = half - 1;
     }
-    return (struct cut){text_prefix_length(body, length, fits)};
+    return (struct cut){unicode_prefix_length(body, length, fits)};
 }
 
 int payload_write(const struct notify_push *push, size_t max, struct buffer *out)

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "base/cleanup.h"
 #include "base/json_writer.h"
+#include "base/unicode.h"
+#include "chat/message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +190,14 @@ static void field_write(struct json_writer *w, const char *key, const struct res
     json_string_n(w, field->text, field->length);
 }
 
+// What is stored has one code point more than is shown.
+static void preview_write(struct json_writer *w, const struct result_field *field)
+{
+    json_key(w, "latest_preview");
+    json_string_n(w, field->text,
+                  unicode_prefix_length(field->text, field->length, PREVIEW_CODE_POINTS));
+}
+
 // Writes one channel for unread.sync.
 static void row_write(struct json_writer *w, const char *user_id, const struct sidebar_row *row)
 {
@@ -204,7 +214,7 @@ static void row_write(struct json_writer *w, const char *user_id, const struct s
     json_key_ts(w, "updated", row->updated);
     json_key_ts(w, "latest", row->rest[REST_LATEST_TS]);
     field_write(w, "latest_user", &row->field[COLUMN_LATEST_USER]);
-    field_write(w, "latest_preview", &row->field[COLUMN_LATEST_PREVIEW]);
+    preview_write(w, &row->field[COLUMN_LATEST_PREVIEW]);
     json_key(w, "seq");
     json_raw(w, row->field[COLUMN_SEQ].text, row->field[COLUMN_SEQ].length);
     json_key_int(w, "read_epoch", row->rest[REST_EPOCH]);

@@ -262,6 +262,17 @@ def test_previews(workspace, phone, own, device, title, body):
     assert "secret" not in json.dumps([request.body for request in phone.matrix.requests if phone.pushkey in request.body])
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_long_text_ends_where_a_character_does(pair, blocks):
+    ann, bob, channel, phone = pair
+    text = f"<@{bob.id}>" + "x" * (990 - len(bob.name)) + "\U0001f469\u200d\U0001f469\u200d\U0001f467" * 9
+    content = {"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": text}}]} if blocks else {"text": text}
+    ann.ok("chat.postMessage", channel=channel, **content)
+    wait_until(lambda: phone.texts)
+    shown = f"@{bob.name}" + text[len(f"<@{bob.id}>"):]
+    assert phone.texts == [shown[:996]] and len(shown) > 1000
+
+
 def test_quiet_hours_put_off(environment, pair):
     """The badge is sent at once; the messages follow in one push when quiet hours end."""
     ann, bob, channel, phone = pair

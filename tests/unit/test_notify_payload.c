@@ -147,6 +147,18 @@ static void long_texts_are_cut_between_code_points(void **state)
     }
 }
 
+static void long_texts_are_cut_between_characters_of_a_reader(void **state)
+{
+    static const char family[] = "👩\u200d👩\u200d👧";
+    size_t length;
+
+    (void)state;
+    char *got = cut_body(family, 500, PAYLOAD_MAX, &length);
+    assert_int_equal(strlen(got) % (sizeof family - 1), 0);
+    assert_in_range(length, PAYLOAD_MAX - (sizeof family - 1) + 1, PAYLOAD_MAX);
+    free(got);
+}
+
 static void what_does_not_fit_without_a_text_is_too_long(void **state)
 {
     struct notify_push push = push_of(PUSH_APNS);
@@ -266,6 +278,7 @@ int main(void)
         cmocka_unit_test(fcm),
         cmocka_unit_test(matrix),
         cmocka_unit_test(long_texts_are_cut_between_code_points),
+        cmocka_unit_test(long_texts_are_cut_between_characters_of_a_reader),
         cmocka_unit_test(what_does_not_fit_without_a_text_is_too_long),
         cmocka_unit_test(answers_mean_what_providers_say),
         cmocka_unit_test(retry_after_is_kept),
