@@ -79,14 +79,15 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, private boolean,
+-- `channel_folded`: the name by unicode_fold().
+CREATE FUNCTION channels_create(outbox_id text, workspace text, caller text, new_id text, channel_name text, channel_folded text, private boolean,
                                 chosen text, auto_limits bigint[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO channels (id, workspace_id, name, type, is_private, creator, made, strategy, strategy_in_use)
-    VALUES (new_id, workspace, channel_name, private::integer, private, caller, pg_current_xact_id(), chosen,
+    INSERT INTO channels (id, workspace_id, name, folded, folded_from, type, is_private, creator, made, strategy, strategy_in_use)
+    VALUES (new_id, workspace, channel_name, channel_folded, channel_name, private::integer, private, caller, pg_current_xact_id(), chosen,
             strategy_pick(chosen, 1, auto_limits))
-    ON CONFLICT (workspace_id, name) DO NOTHING;
+    ON CONFLICT DO NOTHING; -- the name, or its folded form
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, false;
         RETURN;
@@ -116,24 +117,27 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
--- The channel with this name, if it is public or the caller is a member.
-CREATE FUNCTION channel_named(workspace text, caller text, channel_name text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
-    WHERE c.workspace_id = workspace AND c.name = channel_name AND (NOT c.is_private OR m.active)
+-- The channel with this name, else the one with a name that looks the same, if it is public or the caller is a member.
+CREATE FUNCTION channel_named(workspace text, caller text, channel_name text, channel_folded text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT c.id
+    FROM (SELECT n.* FROM channels n WHERE n.workspace_id = workspace AND n.name = channel_name
+          UNION ALL SELECT n.* FROM channels n WHERE n.workspace_id = workspace AND n.folded = channel_folded AND n.folded_from = n.name) c
+    LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id = caller
+    WHERE NOT c.is_private OR m.active ORDER BY c.name <> channel_name LIMIT 1
 $$;
 
 -- Creates the channel if nobody has the name.
-CREATE FUNCTION channels_join_by_name(outbox_id text, workspace text, caller text, channel_name text, new_id text, chosen text,
-                                      auto_limits bigint[])
+CREATE FUNCTION channels_join_by_name(outbox_id text, workspace text, caller text, channel_name text, channel_folded text, new_id text,
+                                      chosen text, auto_limits bigint[])
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    known text := channel_named(workspace, caller, channel_name);
+    known text := channel_named(workspace, caller, channel_name, channel_folded);
     made record;
 BEGIN
     IF known IS NULL THEN
-        SELECT * INTO made FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, false, chosen, auto_limits);
+        SELECT * INTO made FROM channels_create(outbox_id, workspace, caller, new_id, channel_name, channel_folded, false, chosen, auto_limits);
         IF made.error IS NOT NULL THEN
-            known := channel_named(workspace, caller, channel_name); -- somebody has just created it
+            known := channel_named(workspace, caller, channel_name, channel_folded); -- somebody has just created it
         END IF;
     END IF;
     IF known IS NULL THEN

@@ -38,19 +38,21 @@ BEGIN
         RETURN QUERY SELECT 'name_taken', NULL::text;
         RETURN;
     END IF;
-    INSERT INTO users (id, workspace_id, name, real_name, is_admin) VALUES (admin_id, new_id, 'admin', 'Administrator', true);
+    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, is_admin)
+    VALUES (admin_id, new_id, 'admin', 'admin', 'admin', 'Administrator', true);
     INSERT INTO tokens (id, digest, workspace_id, user_id, type) VALUES (token_id, token_digest, new_id, admin_id, 'user');
     RETURN QUERY SELECT NULL::text, json_build_object('workspace', json_build_object('id', new_id, 'name', workspace_name,
                                                                                     'domain', workspace_domain))::text;
 END $$;
 
--- `changed`: what other clients receive about it.
-CREATE FUNCTION users_create(workspace text, new_id text, new_bot_id text, user_name text, user_real_name text, user_email text, admin boolean)
+-- `user_folded`: the name by unicode_fold(). `changed`: what other clients receive about it.
+CREATE FUNCTION users_create(workspace text, new_id text, new_bot_id text, user_name text, user_folded text, user_real_name text,
+                             user_email text, admin boolean)
 RETURNS TABLE (error text, reply text, changed text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO users (id, workspace_id, name, real_name, email, is_admin, bot_id)
-    VALUES (new_id, workspace, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id)
-    ON CONFLICT (workspace_id, name) DO NOTHING;
+    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id)
+    VALUES (new_id, workspace, user_name, user_folded, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id)
+    ON CONFLICT DO NOTHING; -- the name, or its folded form
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, NULL::text;
         RETURN;
@@ -60,15 +62,17 @@ BEGIN
 END $$;
 
 -- Creates many users. Returns the position and the object of each; NULL: the name was NULL, or is taken.
-CREATE FUNCTION users_create_many(workspace text, ids text[], bot_ids text[], names text[], real_names text[], emails text[], admins boolean[])
+CREATE FUNCTION users_create_many(workspace text, ids text[], bot_ids text[], names text[], real_names text[], emails text[],
+                                  folded_names text[], admins boolean[])
 RETURNS TABLE (n bigint, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO users (id, workspace_id, name, real_name, email, is_admin, bot_id)
-    SELECT a.id, workspace, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id
-    FROM unnest(ids, bot_ids, names, real_names, emails, admins) WITH ORDINALITY AS a (id, bot_id, name, real_name, email, is_admin, n)
+    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id)
+    SELECT a.id, workspace, a.name, a.folded, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id
+    FROM unnest(ids, bot_ids, names, real_names, emails, folded_names, admins)
+        WITH ORDINALITY AS a (id, bot_id, name, real_name, email, folded, is_admin, n)
     WHERE a.name IS NOT NULL
-    ORDER BY a.name, a.n -- so that calls with the same names cannot deadlock
-    ON CONFLICT (workspace_id, name) DO NOTHING;
+    ORDER BY a.folded COLLATE "C", a.n -- so that calls with the same names cannot deadlock
+    ON CONFLICT DO NOTHING;
     RETURN QUERY SELECT a.n, CASE WHEN u.id IS NOT NULL THEN user_reply(u, true) END
     FROM unnest(ids) WITH ORDINALITY AS a (id, n) LEFT JOIN users u ON u.id = a.id;
 END $$;

@@ -174,8 +174,9 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"channel":' || channel_object(c, true) || '}', changes FROM channels c WHERE c.id = channel;
 END $$;
 
--- For the channel's creator and admins. Fails if another channel has the name; the channel's current name changes nothing.
-CREATE FUNCTION channels_rename(outbox_id text, workspace text, caller text, is_admin boolean, channel text, new_name text)
+-- For the channel's creator and admins. Fails if another channel has the name, or one that looks the same (`new_folded`); the channel's
+-- current name changes nothing.
+CREATE FUNCTION channels_rename(outbox_id text, workspace text, caller text, is_admin boolean, channel text, new_name text, new_folded text)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     found record;
@@ -190,7 +191,7 @@ BEGIN
     old_name := (found.c).name;
     IF found.error IS NULL AND new_name <> old_name THEN
         BEGIN
-            UPDATE channels c SET name = new_name, previous_names = (old_name || coalesce(c.previous_names, '{}'))[1:20] WHERE c.id = channel;
+            UPDATE channels c SET name = new_name, folded = new_folded, folded_from = new_name, previous_names = (old_name || coalesce(c.previous_names, '{}'))[1:20] WHERE c.id = channel;
         EXCEPTION WHEN unique_violation THEN
             found.error := 'name_taken';
         END;

@@ -20,6 +20,8 @@ int names_refuse_channel(const char *name, size_t length);
 // Whether a text can name a user: as a channel's name, and with capitals and '.'. "here" and the
 // like name everybody.
 bool names_can_be_user(const char *name, size_t length);
+#define NAMES_OF_USERS                                                                             \
+    "1 to 80 letters, digits, '.', '-' and '_', and not here, channel, everyone or group"
 
 // The next name at or after *offset, without its '@'; advances *offset past it. NULL: none left.
 const char *names_next(const char *text, size_t length, size_t *offset, size_t *ret_length);

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "callers_url.h"
 #include "chat/callback.h"
+#include "chat/names.h"
 #include "chat/unstored_frame.h"
 #include "unread/keys.h"
 
@@ -181,8 +182,19 @@ static void user_changed(struct invocation *invocation, const struct result *res
     user_publish(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
+static bool take_user_name(struct invocation *invocation, const char **ret_name)
+{
+    if (!take_text(invocation, "name", ret_name))
+        return false;
+    if (names_can_be_user(*ret_name, strlen(*ret_name)))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "name: must be " NAMES_OF_USERS);
+    return false;
+}
+
 static const struct statement USER_CREATE = {
-    "users_create", "SELECT error, reply, changed FROM users_create($1, $2, $3, $4, $5, $6, $7)"};
+    "users_create",
+    "SELECT error, reply, changed FROM users_create($1, $2, $3, $4, $5, $6, $7, $8)"};
 
 void admin_users_create(struct invocation *invocation)
 {
@@ -195,7 +207,7 @@ void admin_users_create(struct invocation *invocation)
     bool is_admin = false;
     bool is_bot = false;
 
-    if (!take_label(invocation, "name", &name) ||
+    if (!take_user_name(invocation, &name) ||
         !take_optional_label(invocation, "real_name", &real_name) ||
         !take_optional_label(invocation, "email", &email) ||
         !take_optional_bool(invocation, "is_admin", &is_admin) ||
@@ -206,7 +218,7 @@ void admin_users_create(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
     params_text(&params, is_bot ? bot_id : NULL);
-    params_text(&params, name);
+    params_name(&params, name);
     params_text(&params, real_name);
     params_text(&params, email);
     params_bool(&params, is_admin);

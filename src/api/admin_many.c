@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/unicode.h"
+#include "chat/names.h"
 #include "paging.h"
 
 #include <stdio.h>
@@ -43,7 +45,7 @@ struct new_user {
     bool is_bot;
     char user_id[ID_SIZE];
     char bot_id[ID_SIZE];
-    char error[64]; // "": can be created
+    char error[128]; // "": can be created
 };
 
 struct making {
@@ -77,6 +79,19 @@ static void label_read(struct new_user *new_user, const json_t *user, const char
                  LABEL_MAX_CODE_POINTS);
 }
 
+static void name_read(struct new_user *new_user, const json_t *user)
+{
+    const json_t *value;
+
+    if (!member_find(user, "name", &value))
+        return;
+    const char *name = json_string_value(value);
+    if (name && names_can_be_user(name, json_string_length(value)))
+        new_user->name = name;
+    else
+        snprintf(new_user->error, sizeof new_user->error, "name: must be %s", NAMES_OF_USERS);
+}
+
 // A flag's value in the form that a single user's argument has; "": invalid.
 static const char *flag_text(const json_t *value)
 {
@@ -104,7 +119,7 @@ static void new_user_read(struct new_user *new_user, const json_t *user)
     flag_read(new_user, user, "is_admin", &new_user->is_admin);
     label_read(new_user, user, "email", &new_user->email);
     label_read(new_user, user, "real_name", &new_user->real_name);
-    label_read(new_user, user, "name", &new_user->name);
+    name_read(new_user, user);
     if (!json_is_object(user))
         snprintf(new_user->error, sizeof new_user->error, "users: must be objects");
     else if (!new_user->name && new_user->error[0] == '\0')
@@ -140,6 +155,18 @@ static const char *email_of(const struct new_user *new_user)
     return new_user->email;
 }
 
+// Adds the folded forms of the names.
+static void folded_add(struct params *params, const struct making *making)
+{
+    params_open_text_array(params);
+    for (int i = 0; i < making->count; i++) {
+        const char *name = name_of(&making->users[i]);
+        CLEANUP_FREE char *folded = name ? unicode_fold(name, strlen(name)) : NULL;
+        params_element_text(params, folded);
+    }
+    params_close_array(params);
+}
+
 static void users_add(struct params *params, const struct making *making)
 {
     static new_user_text_fn *const columns[] = {user_id_of, bot_id_of, name_of, real_name_of,
@@ -151,6 +178,7 @@ static void users_add(struct params *params, const struct making *making)
             params_element_text(params, columns[column](&making->users[i]));
         params_close_array(params);
     }
+    folded_add(params, making);
     params_open_bool_array(params);
     for (int i = 0; i < making->count; i++)
         params_element_bool(params, making->users[i].is_admin);
@@ -159,7 +187,7 @@ static void users_add(struct params *params, const struct making *making)
 
 static const struct statement CREATE_MANY = {
     "users_create_many",
-    "SELECT reply FROM users_create_many($1, $2, $3, $4, $5, $6, $7) ORDER BY n"};
+    "SELECT reply FROM users_create_many($1, $2, $3, $4, $5, $6, $7, $8) ORDER BY n"};
 
 // Writes the result for one user: {"user":…}, or {"error":…} with the invalid argument.
 static void new_user_answer(struct json_writer *w, const struct new_user *new_user,

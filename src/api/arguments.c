@@ -41,6 +41,14 @@ bool invocation_label_is_valid(const char *text, size_t length)
            text_code_points(text, length) <= LABEL_MAX_CODE_POINTS;
 }
 
+void params_name(struct params *params, const char *name)
+{
+    CLEANUP_FREE char *folded = unicode_fold(name, strlen(name));
+
+    params_text(params, name);
+    params_text(params, folded);
+}
+
 bool take_optional_text(struct invocation *invocation, const char *name, const char **value)
 {
     bool present;

@@ -13,8 +13,8 @@ enum { SETTING_MAX_CODE_POINTS = 250 };
 
 static const struct statement SET = {"channels_set",
                                      "SELECT * FROM channels_set($1, $2, $3, $4, $5, $6)"};
-static const struct statement RENAME = {"channels_rename",
-                                        "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6)"};
+static const struct statement RENAME = {
+    "channels_rename", "SELECT * FROM channels_rename($1, $2, $3, $4, $5, $6, $7)"};
 
 bool take_channel_name(struct invocation *invocation, const char **ret_name)
 {
@@ -85,6 +85,6 @@ void channels_rename(struct invocation *invocation)
     invocation_change_params(invocation, &params);
     params_bool(&params, invocation->actor->is_admin);
     params_text(&params, channel_id);
-    params_text(&params, name);
+    params_name(&params, name);
     invocation_change(invocation, &RENAME, &params, true);
 }

@@ -11,11 +11,11 @@
 enum { INVITED_MAX = 1000 };
 
 static const struct statement CREATE = {
-    "channels_create", "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6, $7, $8)"};
+    "channels_create", "SELECT * FROM channels_create($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 static const struct statement JOIN = {"channels_join",
                                       "SELECT * FROM channels_join($1, $2, $3, $4)"};
 static const struct statement JOIN_BY_NAME = {
-    "channels_join_by_name", "SELECT * FROM channels_join_by_name($1, $2, $3, $4, $5, $6, $7)"};
+    "channels_join_by_name", "SELECT * FROM channels_join_by_name($1, $2, $3, $4, $5, $6, $7, $8)"};
 static const struct statement LEAVE = {"channels_leave",
                                        "SELECT * FROM channels_leave($1, $2, $3, $4)"};
 static const struct statement INVITE = {"channels_invite",
@@ -68,7 +68,7 @@ void channels_create(struct invocation *invocation)
     id_make(is_private ? 'G' : 'C', id);
     invocation_change_params(invocation, &params);
     params_text(&params, id);
-    params_text(&params, name);
+    params_name(&params, name);
     params_bool(&params, is_private);
     strategy_params(&params, invocation, strategy);
     invocation_change(invocation, &CREATE, &params, true);
@@ -101,7 +101,7 @@ static void join_by_name(struct invocation *invocation)
         return;
     id_make('C', id);
     invocation_change_params(invocation, &params);
-    params_text(&params, name);
+    params_name(&params, name);
     params_text(&params, id);
     strategy_params(&params, invocation, "auto");
     invocation_change(invocation, &JOIN_BY_NAME, &params, true);

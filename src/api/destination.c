@@ -9,12 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct statement BY_NAME = {
-    "channel_by_name",
-    "SELECT c.id FROM channels c LEFT JOIN channel_members m ON m.channel_id = c.id AND m.user_id "
-    "= $2"
-    " WHERE c.workspace_id = $1 AND c.name = $3 AND (NOT c.is_private OR m.active)",
-};
+static const struct statement BY_NAME = {"channel_by_name", "SELECT channel_named($1, $2, $3, $4)"};
 static const struct statement BY_PEOPLE = {
     "channel_by_people", "SELECT c.id FROM channels c WHERE c.workspace_id = $1 AND c.people = $2"};
 static const struct statement OPEN = {
@@ -37,7 +32,7 @@ static void destination_end(struct destination *destination, int r, const char *
 
 static void name_answer(void *arg, const struct store_outcome *outcome)
 {
-    bool found = outcome->r == 0 && result_rows(outcome->result) > 0;
+    bool found = outcome->r == 0 && !result_is_null(outcome->result, 0, 0);
 
     destination_end(CAST(destination, arg),
                     found            ? 0
@@ -54,7 +49,7 @@ static void name_ask(struct destination *destination)
 
     params_text(&params, actor->workspace_id);
     params_text(&params, actor->user_id);
-    params_text(&params, name[0] == '#' ? name + 1 : name);
+    params_name(&params, name[0] == '#' ? name + 1 : name);
     store_call(destination->invocation->api->options.store, STORE_READ, &BY_NAME, &params,
                name_answer, destination);
 }

@@ -125,6 +125,10 @@ bool invocation_has(const struct invocation *invocation, const char *name);
 enum { LABEL_MAX_CODE_POINTS = 80 };
 bool invocation_label_is_valid(const char *text, size_t length);
 
+// Adds a name of a channel or user, and its folded form. (Without memory for that NULL, which is
+// filled in later.)
+void params_name(struct params *params, const char *name);
+
 // Argument readers. False: an error that names the argument was replied.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for periodic work: partitions, retention, expired rows, changes of strategy, member
-// lists in Redis, old versions, and measurements of Postgres.
+// A thread for periodic work: partitions, retention, expired rows, changes of strategy, folded
+// names, member lists in Redis, old versions, and measurements of Postgres.
 #include "housekeeping.h"
 
 #include "base/check.h"
@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "folding.h"
 #include "measures.h"
 #include "parts.h"
 #include "store/session.h"
@@ -26,6 +27,7 @@ enum {
     INTERVAL_S = 3600,
     MEASURES_INTERVAL_S = 1,
     CALM_INTERVAL_S = 5,
+    FOLDING_INTERVAL_S = 1,
     HOT_QUIET_US = 10 * 1000 * 1000,
     MONTHS_INTERVAL_S = 10,     // the instance working on a month may have died
     PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, such as after its machine was suspended
@@ -49,6 +51,7 @@ struct housekeeping {
     struct pipeline *pipeline;
     struct upkeep *upkeep;
     struct measures measures;
+    struct folding folding;
     int64_t months_due_ms; // when to look for the next expired month
     pthread_t thread;
     pthread_mutex_t lock; // guards stopping
@@ -181,6 +184,19 @@ static int postgres_measure(struct housekeeping *housekeeping)
     return measures_take(&housekeeping->measures, housekeeping->session);
 }
 
+static void pair_log(void *arg, const struct folding_pair *pair)
+{
+    (void)arg;
+    if (pair->is_new)
+        log_write(LOG_WARN, "app", "%s %s and %s have names that look the same", pair->table,
+                  pair->id, pair->like_id);
+}
+
+static int names_fold(struct housekeeping *housekeeping)
+{
+    return folding_step(&housekeeping->folding, housekeeping->session, pair_log, NULL);
+}
+
 // A periodic task.
 struct task {
     const char *name;
@@ -231,6 +247,7 @@ static void *housekeeping_run(void *arg)
         {"moving the start of the outbox", outbox_begin, CALM_INTERVAL_S, 0, false},
         {"calming channels", channels_calm, CALM_INTERVAL_S, 0, false},
         {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0, false},
+        {"folding names", names_fold, FOLDING_INTERVAL_S, 0, false},
         {"looking for versions", versions_maintain, versions_interval_s(settings), 0, false},
         {"deleting old rows", rows_delete, INTERVAL_S, 0, true},
         {"dropping old months", months_drop, MONTHS_INTERVAL_S, 0, true},

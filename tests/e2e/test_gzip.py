@@ -115,7 +115,7 @@ def test_a_sidebar_is_small_on_the_wire(environment, workspace):
     with environment.database() as database:
         for number in range(300):
             channel = "C" + "".join(random.choices(string.ascii_uppercase + string.digits, k=10))
-            database.execute("SELECT channels_create(%s, %s, %s, %s, %s, false, 'auto', '{0,0,0}')",
+            database.execute("SELECT channels_create(%s, %s, %s, %s, %s, NULL, false, 'auto', '{0,0,0}')",
                              [f"O-{workspace.id}-{number}", workspace.id, bob.id, channel, f"project-{number}-{workspace.id.lower()}"])
     reply = bob.ok("unread.sync", headers=GZIP)
     assert is_gzip(reply) and len(reply["channels"]) == 300

@@ -140,8 +140,8 @@ def test_joining_by_a_name_that_another_makes_a_channel_of_just_now(environment,
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%channels_join_by_name%'"
     with environment.database() as database, environment.database() as watch, ThreadPoolExecutor(1) as pool:
         with database.transaction():
-            database.execute("SELECT channels_create(%s, %s, %s, %s, %s, false, 'auto', '{0,0,0}')",
-                             [fresh_name("row"), workspace.id, ann.id, new_id, name])
+            database.execute("SELECT channels_create(%s, %s, %s, %s, %s, %s, false, 'auto', '{0,0,0}')",
+                             [fresh_name("row"), workspace.id, ann.id, new_id, name, name])
             reply = pool.submit(bob.ok, "channels.join", encoding="form", name=name)
             wait_until(lambda: watch.execute(waiting).fetchone()[0], what="bob waits for ann")
         assert reply.result()["channel"]["id"] == new_id and reply.result()["channel"]["num_members"] == 2

@@ -141,8 +141,15 @@ def many_users(world, back, number):
     """The same names, in either order."""
     texts = [f"U{next(world.numbers)}L" for _ in range(4)]
     shared = [f"lock-{number}-{place}" for place in range(4)]
-    return ("SELECT users_create_many(%s, %s, array_fill(NULL::text, '{4}'), %s, %s, array_fill(NULL::text, '{4}'), '{f,f,f,f}')",
-            [world.workspace, texts, world.order(shared, back), shared])
+    return ("SELECT users_create_many(%s, %s, array_fill(NULL::text, '{4}'), %s, %s, array_fill(NULL::text, '{4}'), %s, '{f,f,f,f}')",
+            [world.workspace, texts, world.order(shared, back), shared, world.order(shared, back)])
+
+
+def folded(world, back, number):
+    """Names that were not folded: of two channels or two users."""
+    table, ids = [("channels", world.channels), ("users", world.users)][number % 2]
+    return (f"SELECT names_fold('{table}', array_agg(x.id), array_agg(x.name), array_agg('lock-' || {number} || '-' || length(x.name)))"
+            f" FROM {table} x WHERE x.id = ANY (%s)", [world.order(ids, back)])
 
 
 def outbox(world, back, number):
@@ -198,10 +205,11 @@ WRITERS = {
     "members_add of ex-members": ADD,
     "channels_add_members": of_channel("SELECT channels_add_members(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(users)s::text[])"),
     "users_create_many": many_users,
+    "names_fold": folded,
     "channels_leave": of_channel("SELECT channels_leave(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
     "channels_join": of_channel("SELECT channels_join(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),
-    "channels_rename": of_channel("SELECT channels_rename(%(row)s, %(workspace)s, %(user)s, true, %(channel)s, %(name)s)"),
-    "channels_create": of_channel("SELECT channels_create(%(row)s, %(workspace)s, %(user)s, 'C' || %(row)s, %(name)s, false, 'auto', '{0,0,0}')"),
+    "channels_rename": of_channel("SELECT channels_rename(%(row)s, %(workspace)s, %(user)s, true, %(channel)s, %(name)s, %(name)s)"),
+    "channels_create": of_channel("SELECT channels_create(%(row)s, %(workspace)s, %(user)s, 'C' || %(row)s, %(name)s, %(name)s, false, 'auto', '{0,0,0}')"),
     "channels_set": of_channel("SELECT channels_set(%(row)s, %(workspace)s, %(user)s, %(channel)s, 'topic', %(row)s)"),
     "channels_set_strategy": of_channel("SELECT channels_set_strategy(%(row)s, %(workspace)s, %(user)s, true, %(channel)s,"
                                         " CASE WHEN %(number)s %% 2 = 0 THEN 'zset' ELSE 'bitmap' END, '{0,0,0}')"),

@@ -201,10 +201,11 @@ static void become_0_1_0(void)
         " hot_authors, outbox_start, push_jobs, push_turns, devices, push_apps, "
         "notification_settings; DROP FUNCTION "
         "hot_channels_end; ALTER TABLE channels DROP "
-        "is_hot; DROP INDEX channel_members_hearing_all;"
+        "is_hot, DROP folded, DROP folded_from; DROP INDEX channel_members_hearing_all;"
         " ALTER TABLE changes DROP name, DROP data, DROP CONSTRAINT changes_kind_check, ADD "
         "CONSTRAINT"
         " changes_kind_check CHECK (kind IN ('edit', 'delete'));"
+        " ALTER TABLE users DROP folded, DROP folded_from;"
         " ALTER TABLE outbox DROP number; DROP SEQUENCE outbox_numbers; DELETE FROM"
         " schema_migrations WHERE version >= 14; ALTER TABLE schema_migrations DROP sha256, "
         "DROP release, DROP before_runs",
