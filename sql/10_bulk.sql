@@ -111,3 +111,84 @@ BEGIN
             tss[begun:upto], epochs[begun:upto]);
     END LOOP;
 END $$;
+
+-- The end of what is marked in a channel: `until_ts`, or if it is NULL, the last message that the position covers. Where nothing changed
+-- since the position, that is the head.
+CREATE FUNCTION until_bound(channel text, until_ts bigint, sent xid8, later xid8, place text, place_part bigint, place_seq bigint)
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    head record;
+BEGIN
+    IF until_ts IS NOT NULL THEN
+        RETURN until_ts;
+    END IF;
+    SELECT h.last_ts, h.changed INTO head FROM channel_heads h WHERE h.id = channel;
+    RETURN CASE WHEN head.changed < sent THEN head.last_ts
+                ELSE message_ts_at_seq(channel, position_seq(channel, sent, later, place, place_part, place_seq)) END;
+END $$;
+
+-- Like threads_mark_all(), up to a bound (see until_bound()). The rows are locked.
+CREATE FUNCTION threads_mark_until(outbox_id text, workspace text, caller text, until_ts bigint, sent xid8, later xid8, place text,
+                                   place_part bigint, place_seq bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    moved record; -- arrays, with an entry for each cursor that moved
+BEGIN
+    WITH behind AS MATERIALIZED (
+        SELECT m.channel_id, m.thread_ts, m.ts FROM thread_members m
+        JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
+        JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
+        WHERE m.user_id = caller AND m.following
+    ), bounds AS MATERIALIZED (
+        SELECT d.channel_id, until_bound(d.channel_id, until_ts, sent, later, place, place_part, place_seq) AS ts
+        FROM (SELECT DISTINCT b.channel_id FROM behind b) d
+    ), aims AS MATERIALIZED (
+        SELECT b.channel_id, b.thread_ts, r.ts FROM behind b JOIN bounds u ON u.channel_id = b.channel_id
+        CROSS JOIN LATERAL (SELECT x.ts FROM messages x WHERE x.channel_id = b.channel_id AND x.thread_ts = b.thread_ts AND x.ts <= u.ts
+                            ORDER BY x.ts DESC LIMIT 1) r
+        WHERE r.ts > b.ts
+    ), marked AS (
+        UPDATE thread_members m SET ts = a.ts, changed = pg_current_xact_id() FROM aims a
+        WHERE m.channel_id = a.channel_id AND m.thread_ts = a.thread_ts AND m.user_id = caller
+        RETURNING m.channel_id, m.thread_ts
+    )
+    SELECT count(*), array_agg(k.channel_id) AS channels, array_agg(0::bigint) AS seqs, array_agg(k.thread_ts) AS threads,
+           array_agg(caller) AS users INTO moved FROM marked k;
+    PERFORM outbox_add(outbox_id, moved.channels, moved.seqs, moved.threads, 'thread_mark', moved.users);
+    RETURN moved.count;
+END $$;
+
+-- Like mark_all(), up to a bound (see until_bound()): nothing later is marked.
+CREATE FUNCTION mark_until(outbox_id text, workspace text, caller text, types bigint, with_threads boolean, until_ts bigint, sent xid8,
+                           later xid8, place text, place_part bigint, place_seq bigint, OUT changed bigint, OUT told bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    aims record; -- arrays, with an entry for each channel
+    size integer;
+BEGIN
+    SELECT array_agg(t.channel_id ORDER BY t.channel_id) AS channels, array_agg(t.ts ORDER BY t.channel_id) AS tss INTO aims
+    FROM (SELECT b.channel_id, r.ts
+          FROM (SELECT m.channel_id, m.ts, until_bound(m.channel_id, until_ts, sent, later, place, place_part, place_seq) AS bound
+                FROM channel_members m JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE
+                                                      AND (c.is_hot OR c.last_ts > m.ts) AND NOT c.is_archived AND types >> c.type & 1 = 1
+                WHERE m.user_id = caller AND m.active OFFSET 0) b
+          CROSS JOIN LATERAL (SELECT x.ts FROM messages x WHERE x.channel_id = b.channel_id AND x.ts <= b.bound
+                              ORDER BY x.ts DESC LIMIT 1) r
+          WHERE r.ts > b.ts) t;
+    size := coalesce(cardinality(aims.channels), 0);
+    changed := 0;
+    -- All locks in the order of locks.md: mark_many() goes on to those of pushes.
+    PERFORM members_lock(aims.channels, array_fill(caller, ARRAY[size]));
+    IF with_threads THEN
+        PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
+        WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
+    END IF;
+    IF size > 0 THEN
+        SELECT count(*) INTO changed FROM mark_many(outbox_id, workspace, caller, aims.channels, aims.tss, array_fill(-1::bigint, ARRAY[size])) a
+        WHERE a.changed;
+    END IF;
+    told := (size + 499) / 500;
+    IF with_threads
+       AND threads_mark_until(outbox_id, workspace, caller, until_ts, sent, later, place, place_part, place_seq) > 0 THEN
+        told := greatest(told, 1);
+    END IF;
+END $$;

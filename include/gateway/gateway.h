@@ -78,6 +78,19 @@ enum { GATEWAY_POSITION_SIZE = 240 };
 // Parses the position in `text` and prints it as the user's own to GATEWAY_POSITION_SIZE bytes:
 // digits, letters and dots. -ERROR_INVALID_POSITION: not a position, or another user's.
 NODISCARD int gateway_position_take(const char *user_id, const char *text, char *ret_text);
+// What a position covers, as the SQL function position_seq() takes it.
+struct gateway_covered {
+    int64_t xid;
+    int64_t later_xid;
+    char channel_id[EVENT_ID_SIZE]; // "": not within a backlog
+    bool is_after_events;           // of that channel
+    int64_t seq;
+};
+
+// Parses the user's position in `text`. -ERROR_INVALID_POSITION: not a position, another user's, or
+// too old for events to be read from there.
+NODISCARD int gateway_position_covers(const struct gateway *gateway, const char *user_id,
+                                      const char *text, struct gateway_covered *ret_covered);
 // Prints the position of `user_id` at which all transactions below `xid`, of that era, had been
 // sent by `seconds` (Postgres' clock), to GATEWAY_POSITION_SIZE bytes.
 void gateway_position_print(const char *user_id, int64_t xid, int64_t era, int64_t seconds,

@@ -92,6 +92,94 @@ def test_bad_arguments_mark_nothing(people, workspace, args, error, name):
     assert bob.unread(channel) == 1
 
 
+def position_of(client):
+    return client.ok("unread.sync")["position"]
+
+
+@pytest.mark.parametrize("kind", ["ts", "position"])
+def test_nothing_later_than_until_is_marked(people, workspace, kind):
+    ann, bob = people
+    behind, busy, quiet = (workspace.channel(ann, bob) for _ in range(3))
+    seen = {}
+    for room in (behind, busy, quiet):
+        ann.post(room, f"<@{bob.id}>")
+        bob.post(room, "mine")
+        seen[room] = ann.post(room, "seen")
+    until = max(seen.values()) if kind == "ts" else position_of(bob)
+    new = [ann.post(room, f"<@{bob.id}> new") for room in (behind, busy, busy)]
+    reply = mark_all(bob, until=until)
+    assert reply["channels"] == 3
+    assert (reply["totals"]["unread_count"], reply["totals"]["mention_count"], reply["totals"]["badge"]) == (3, 3, 3)
+    for room, unread, oldest in ((behind, 1, new[0]), (busy, 2, new[1]), (quiet, 0, None)):
+        info = bob.ok("channels.info", channel=room)["channel"]
+        assert (info["unread_count"], info.get("oldest_unread_ts"), info["last_read"]) == (unread, oldest, seen[room])
+    assert mark_all(bob, until=until)["channels"] == 0, "nothing is left to mark"
+    assert mark_all(bob, until=seen[behind], types="im")["channels"] == 0
+    assert mark_all(bob)["channels"] == 2 and bob.unread(busy) == 0
+
+
+@pytest.mark.parametrize("kind", ["ts", "position"])
+def test_threads_are_marked_up_to_until(people, workspace, kind):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    roots = [bob.post(channel) for _ in range(2)]
+    seen = [ann.post(channel, "seen", thread_ts=root) for root in roots]
+    until = seen[-1] if kind == "ts" else position_of(bob)
+    ann.post(channel, "new", thread_ts=roots[0])
+    with bob.socket(native=True) as socket:
+        mark_all(bob, until=until)
+        assert bob.ok("threads.list")["totals"]["unread_count"] == 3
+        mark_all(bob, until=until, threads=True)
+        for root, ts in zip(roots, seen):
+            socket.expect({"type": "thread_marked", "subscription": {"thread_ts": root, "last_read": ts}})
+    left = {thread["thread_ts"]: (thread["unread_count"], thread["last_read"]) for thread in bob.ok("threads.list")["threads"]}
+    assert left == {roots[0]: (1, seen[0]), roots[1]: (0, seen[1])}
+
+
+def test_until_a_position_within_a_backlog(people, workspace):
+    """What events.sync has returned by then, and nothing else, is read."""
+    ann, bob = people
+    rooms = sorted(workspace.channel(ann, bob) for _ in range(3))
+    since = position_of(bob)
+    tss = {room: [ann.post(room) for _ in range(4)] for room in rooms}
+    reply = bob.ok("events.sync", since=since, limit=6)
+    got = {room: [frame["ts"] for frame in reply["events"] if frame["channel"] == room and frame["type"] == "message"] for room in rooms}
+    assert reply["has_more"] and 0 < len(got[rooms[1]]) < 4
+    mark_all(bob, until=reply["position"])
+    for room in rooms:
+        assert bob.unread(room) == 4 - len(got[room])
+        assert not got[room] or bob.ok("channels.info", channel=room)["channel"]["last_read"] == tss[room][len(got[room]) - 1]
+
+
+def test_posts_meanwhile_are_not_marked(people, workspace):
+    """Under load, whatever is in flight when the position is taken: what came with it is read, what came later is not."""
+    ann, bob = people
+    room = workspace.channel(ann, bob)
+    with ThreadPoolExecutor(4) as pool:
+        posting = [pool.submit(lambda: [ann.at(ann.url).post(room) for _ in range(40)]) for _ in range(4)]
+        for _ in range(10):
+            reply = bob.ok("unread.sync")
+            latest = next(entry["latest"] for entry in reply["channels"] if entry["id"] == room)
+            mark_all(bob, until=reply["position"])
+            assert bob.ok("channels.info", channel=room)["channel"]["last_read"] <= latest
+        for done in posting:
+            done.result()
+    mark_all(bob, until=position_of(bob))
+    assert bob.unread(room) == 0
+
+
+@pytest.mark.parametrize("until, error", [("yesterday", "invalid_timestamp"), ("1717200000", "invalid_timestamp"), ("e1.x", "invalid_position"),
+                                          ("e1.0.0.0.0", "invalid_position"), ("e1.5.5.5.0", "invalid_position"),
+                                          (None, "invalid_position")])
+def test_a_bad_until_marks_nothing(people, workspace, until, error):
+    ann, bob = people
+    channel = workspace.channel(ann, bob)
+    ann.post(channel)
+    for family in ("channels", "conversations"):
+        assert "until" in bob.fails(error, f"{family}.markAll", until=until or position_of(ann)).messages
+    assert bob.unread(channel) == 1
+
+
 @pytest.mark.parametrize("threads", [False, True])
 def test_threads_when_asked_for(people, workspace, threads):
     ann, bob = people

@@ -31,28 +31,34 @@ const struct statement resume_statement = {
     " FROM thread_members WHERE user_id = $1 AND changed >= $3::xid8 GROUP BY channel_id) f"
     " ON f.id = c.id WHERE m.active OR m.changed >= m.heard) r ON true ORDER BY r.is_second, r.id"};
 
-// The channels before ($5, $6) are in the second pass.
-static void bound_params(const struct progress *progress, struct params *params)
+void resume_covered(const struct gateway *gateway, struct place *place,
+                    struct gateway_covered *ret_covered)
 {
-    const char *channel_id = progress->channel_id;
-    if (progress->until.xid == 0)
-        channel_id = "";
-    else if (progress->part == PROGRESS_CREATED)
-        channel_id = "~"; // after all ids
-    params_text(params, channel_id);
-    params_int(params, progress->part == PROGRESS_THREADS);
-}
-
-void resume_params(struct gateway *gateway, struct place *place, struct params *params)
-{
-    const struct position *since = &place->since;
     const struct position *until = &place->progress.until;
+    const struct progress *progress = &place->progress;
     if (!store_era_holds(gateway->store, until->era, until->xid))
         place->progress = (struct progress){0};
-    params_xid(params, since->xid > 0 ? since->xid : INT64_MAX);
-    params_xid(params, since->xid > 0 ? since->received_xid : INT64_MAX);
-    params_xid(params, until->xid > 0 ? until->xid : INT64_MAX);
-    bound_params(&place->progress, params);
+    bool is_created = progress->part == PROGRESS_CREATED;
+    *ret_covered = (struct gateway_covered){
+        .xid = place->since.xid,
+        .later_xid = until->xid,
+        .is_after_events = progress->part == PROGRESS_THREADS,
+        .seq = progress->number,
+    };
+    snprintf(ret_covered->channel_id, sizeof ret_covered->channel_id, "%s",
+             is_created ? "~" /* after all ids */ : progress->channel_id);
+}
+
+// The channels before ($5, $6) are in the second pass.
+void resume_params(struct gateway *gateway, struct place *place, struct params *params)
+{
+    struct gateway_covered covered;
+    resume_covered(gateway, place, &covered);
+    params_xid(params, covered.xid > 0 ? covered.xid : INT64_MAX);
+    params_xid(params, covered.xid > 0 ? place->since.received_xid : INT64_MAX);
+    params_xid(params, covered.later_xid > 0 ? covered.later_xid : INT64_MAX);
+    params_text(params, covered.channel_id);
+    params_int(params, covered.is_after_events);
 }
 
 struct position resume_now(struct gateway *gateway, const char *user_id,

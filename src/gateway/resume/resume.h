@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 struct gateway;
+struct gateway_covered;
 struct resume;
 struct resume_ops;
 
@@ -34,7 +35,11 @@ enum {
     RESUME_THREADS,
 };
 
-// Appends the parameters of resume_statement after the user's id. Drops a progress of another era.
+// What the place covers. Drops a progress of another era.
+void resume_covered(const struct gateway *gateway, struct place *place,
+                    struct gateway_covered *ret_covered);
+
+// Appends the parameters of resume_statement after the user's id; see resume_covered().
 void resume_params(struct gateway *gateway, struct place *place, struct params *params);
 
 // The position of the result's snapshot, owned by the user.

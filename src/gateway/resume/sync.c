@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -207,6 +208,19 @@ int gateway_position_take(const char *user_id, const char *text, char *ret_text)
         return -ERROR_INVALID_POSITION;
     place.since.owner = position_owner(user_id);
     position_print(&place.since, &place.progress, ret_text);
+    return 0;
+}
+
+int gateway_position_covers(const struct gateway *gateway, const char *user_id, const char *text,
+                            struct gateway_covered *ret_covered)
+{
+    struct place place;
+
+    if (!since_read(text, user_id, &place) ||
+        clock_wall_us() / 1000000 - place.since.seconds > gateway->options.settings.resume_max_s ||
+        !store_era_holds(gateway->store, place.since.era, place.since.xid))
+        return -ERROR_INVALID_POSITION;
+    resume_covered(gateway, &place, ret_covered);
     return 0;
 }
 
