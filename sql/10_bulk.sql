@@ -112,10 +112,21 @@ BEGIN
     END LOOP;
 END $$;
 
+-- What a position covers: `sent`, its transaction. Within a backlog, the channels before (`place`, `part`) were sent up to `later`, and the
+-- channel `place` up to `place_seq`; otherwise `place` is ''. The channels `ids` were sent up to `seqs`.
+CREATE TYPE covered AS (sent xid8, later xid8, place text, part bigint, place_seq bigint, ids text[], seqs bigint[]);
+
+-- The event of a channel up to which a position certainly covers it.
+CREATE FUNCTION covered_seq(channel text, c covered) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN greatest(
+        channel_seq_below(channel, CASE WHEN (channel COLLATE "C", 0) < (c.place COLLATE "C", c.part) THEN c.later ELSE c.sent END),
+        CASE WHEN channel = c.place AND c.part = 0 THEN c.place_seq END, c.seqs[array_position(c.ids, channel)]);
+END $$;
+
 -- The end of what is marked in a channel: `until_ts`, or if it is NULL, the last message that the position covers. Where nothing changed
 -- since the position, that is the head.
-CREATE FUNCTION until_bound(channel text, until_ts bigint, sent xid8, later xid8, place text, place_part bigint, place_seq bigint)
-RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION until_bound(channel text, until_ts bigint, until covered) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
     head record;
 BEGIN
@@ -123,13 +134,12 @@ BEGIN
         RETURN until_ts;
     END IF;
     SELECT h.last_ts, h.changed INTO head FROM channel_heads h WHERE h.id = channel;
-    RETURN CASE WHEN head.changed < sent THEN head.last_ts
-                ELSE message_ts_at_seq(channel, position_seq(channel, sent, later, place, place_part, place_seq)) END;
+    RETURN CASE WHEN head.changed < until.sent THEN head.last_ts ELSE message_ts_at_seq(channel, covered_seq(channel, until)) END;
 END $$;
 
 -- Like threads_mark_all(), up to a bound (see until_bound()). The rows are locked.
-CREATE FUNCTION threads_mark_until(outbox_id text, workspace text, caller text, until_ts bigint, sent xid8, later xid8, place text,
-                                   place_part bigint, place_seq bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION threads_mark_until(outbox_id text, workspace text, caller text, until_ts bigint, until covered) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     moved record; -- arrays, with an entry for each cursor that moved
 BEGIN
@@ -139,7 +149,7 @@ BEGIN
         JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         WHERE m.user_id = caller AND m.following
     ), bounds AS MATERIALIZED (
-        SELECT d.channel_id, until_bound(d.channel_id, until_ts, sent, later, place, place_part, place_seq) AS ts
+        SELECT d.channel_id, until_bound(d.channel_id, until_ts, until) AS ts
         FROM (SELECT DISTINCT b.channel_id FROM behind b) d
     ), aims AS MATERIALIZED (
         SELECT b.channel_id, b.thread_ts, r.ts FROM behind b JOIN bounds u ON u.channel_id = b.channel_id
@@ -158,16 +168,15 @@ BEGIN
 END $$;
 
 -- Like mark_all(), up to a bound (see until_bound()): nothing later is marked.
-CREATE FUNCTION mark_until(outbox_id text, workspace text, caller text, types bigint, with_threads boolean, until_ts bigint, sent xid8,
-                           later xid8, place text, place_part bigint, place_seq bigint, OUT changed bigint, OUT told bigint)
-LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION mark_until(outbox_id text, workspace text, caller text, types bigint, with_threads boolean, until_ts bigint, until covered,
+                           OUT changed bigint, OUT told bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     aims record; -- arrays, with an entry for each channel
     size integer;
 BEGIN
     SELECT array_agg(t.channel_id ORDER BY t.channel_id) AS channels, array_agg(t.ts ORDER BY t.channel_id) AS tss INTO aims
     FROM (SELECT b.channel_id, r.ts
-          FROM (SELECT m.channel_id, m.ts, until_bound(m.channel_id, until_ts, sent, later, place, place_part, place_seq) AS bound
+          FROM (SELECT m.channel_id, m.ts, until_bound(m.channel_id, until_ts, until) AS bound
                 FROM channel_members m JOIN channels c ON c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE
                                                       AND (c.is_hot OR c.last_ts > m.ts) AND NOT c.is_archived AND types >> c.type & 1 = 1
                 WHERE m.user_id = caller AND m.active OFFSET 0) b
@@ -187,8 +196,7 @@ BEGIN
         WHERE a.changed;
     END IF;
     told := (size + 499) / 500;
-    IF with_threads
-       AND threads_mark_until(outbox_id, workspace, caller, until_ts, sent, later, place, place_part, place_seq) > 0 THEN
+    IF with_threads AND threads_mark_until(outbox_id, workspace, caller, until_ts, until) > 0 THEN
         told := greatest(told, 1);
     END IF;
 END $$;

@@ -18,17 +18,6 @@ BEGIN
         0);
 END $$;
 
--- The event of a channel up to which a position certainly covers it. `sent`: its transaction. Within a backlog, the channels before
--- (`place`, `place_part`) were sent up to `later`, and the channel `place` up to `place_seq`; otherwise `place` is ''.
-CREATE FUNCTION position_seq(channel text, sent xid8, later xid8, place text, place_part bigint, place_seq bigint) RETURNS bigint
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    IF channel = place AND place_part = 0 THEN
-        RETURN greatest(place_seq, channel_seq_below(channel, sent));
-    END IF;
-    RETURN channel_seq_below(channel, CASE WHEN (channel COLLATE "C", 0) < (place COLLATE "C", place_part) THEN later ELSE sent END);
-END $$;
-
 -- Whether a message of the channel was edited or deleted after everything below `sent` had been sent.
 CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN

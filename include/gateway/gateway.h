@@ -74,17 +74,24 @@ typedef void gateway_sync_fn(void *arg, int r, const struct gateway_missed *miss
 NODISCARD int gateway_sync(struct gateway *gateway, const struct actor *actor, const char *since,
                            int64_t limit, gateway_sync_fn *fn, void *arg);
 
-enum { GATEWAY_POSITION_SIZE = 240 };
+enum { GATEWAY_POSITION_SIZE = 736 };
 // Parses the position in `text` and prints it as the user's own to GATEWAY_POSITION_SIZE bytes:
 // digits, letters and dots. -ERROR_INVALID_POSITION: not a position, or another user's.
 NODISCARD int gateway_position_take(const char *user_id, const char *text, char *ret_text);
-// What a position covers, as the SQL function position_seq() takes it.
+enum { GATEWAY_BEYOND_MAX = 8 };
+
+// What a position covers, as the SQL type `covered`.
 struct gateway_covered {
     int64_t xid;
     int64_t later_xid;
     char channel_id[EVENT_ID_SIZE]; // "": not within a backlog
     bool is_after_events;           // of that channel
     int64_t seq;
+    int beyond_count;
+    struct {
+        char channel_id[EVENT_ID_SIZE];
+        int64_t seq;
+    } beyond[GATEWAY_BEYOND_MAX];
 };
 
 // Parses the user's position in `text`. -ERROR_INVALID_POSITION: not a position, another user's, or

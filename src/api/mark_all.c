@@ -14,7 +14,7 @@ static const struct statement MARK_ALL = {"mark_all", "SELECT changed, told, thr
                                                       " FROM mark_all($1, $2, $3, $4, $5)"};
 static const struct statement MARK_UNTIL = {
     "mark_until", "SELECT changed, told FROM mark_until($1, $2, $3, $4, $5, nullif($6, -1),"
-                  " $7::xid8, $8::xid8, $9, $10, $11)"};
+                  " ROW($7::xid8, $8::xid8, $9, $10, $11, $12, $13))"};
 enum { COLUMN_CHANGED, COLUMN_TOLD, COLUMN_THREAD_MENTIONS };
 
 struct marking_all {
@@ -104,6 +104,14 @@ static void until_params(struct params *params, const struct until *until)
     params_text(params, covered->channel_id);
     params_int(params, covered->is_after_events);
     params_int(params, covered->seq);
+    params_open_text_array(params);
+    for (int i = 0; i < covered->beyond_count; i++)
+        params_element_text(params, covered->beyond[i].channel_id);
+    params_close_array(params);
+    params_open_int_array(params);
+    for (int i = 0; i < covered->beyond_count; i++)
+        params_element_int(params, covered->beyond[i].seq);
+    params_close_array(params);
 }
 
 void channels_mark_all(struct invocation *invocation)

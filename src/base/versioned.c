@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LENGTH_MAX = 256, VERSION_MAX = 999 };
+enum { LENGTH_MAX = 1024, VERSION_MAX = 999 };
 
 // Digits with single dots between them.
 static bool is_dotted(const char *text, const char *end)

@@ -61,20 +61,64 @@ static int progress_print(const struct progress *progress, char *ret_text, size_
                     (int)progress->part, progress->number);
 }
 
+int64_t beyond_seq(const struct beyond *beyond, const char *channel_id)
+{
+    for (int i = 0; i < beyond->count; i++)
+        if (strcmp(beyond->channels[i].channel_id, channel_id) == 0)
+            return beyond->channels[i].seq;
+    return 0;
+}
+
+bool beyond_add(struct beyond *beyond, const char *channel_id, int64_t seq)
+{
+    if (beyond->count == BEYOND_MAX)
+        return false;
+    snprintf(beyond->channels[beyond->count].channel_id, ID_SIZE, "%s", channel_id);
+    beyond->channels[beyond->count++].seq = seq;
+    return true;
+}
+
+static int beyond_print(const struct beyond *beyond, char *ret_text, size_t size)
+{
+    char channel[2 * ID_LENGTH_MAX + 1];
+    int length = 0;
+
+    if (beyond->count > 0)
+        length = snprintf(ret_text, size, ".0.%d", beyond->count);
+    for (int i = 0; i < beyond->count; i++) {
+        channel_print(beyond->channels[i].channel_id, channel);
+        length += snprintf(ret_text + length, size - (size_t)length, ".%s.%" PRId64, channel,
+                           beyond->channels[i].seq);
+    }
+    return length;
+}
+
+static void text_print(const struct position *position, const struct beyond *beyond,
+                       const struct progress *progress, char *ret_text, size_t size)
+{
+    int length = snprintf(ret_text, size, "e1.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
+                          position->xid, position->received_xid, position->seconds, position->era);
+    if (beyond)
+        length += beyond_print(beyond, ret_text + length, size - (size_t)length);
+    length += progress_print(progress, ret_text + length, size - (size_t)length);
+    if (position->owner > 0)
+        snprintf(ret_text + length, size - (size_t)length, ".%" PRId64, position->owner);
+}
+
 void position_print(const struct position *position, const struct progress *progress,
                     char *ret_text)
 {
-    int length =
-        snprintf(ret_text, POSITION_SIZE, "e1.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64,
-                 position->xid, position->received_xid, position->seconds, position->era);
-    length += progress_print(progress, ret_text + length, POSITION_SIZE - (size_t)length);
-    if (position->owner > 0)
-        snprintf(ret_text + length, POSITION_SIZE - (size_t)length, ".%" PRId64, position->owner);
+    text_print(position, NULL, progress, ret_text, POSITION_SIZE);
 }
 
 void place_print(struct place *place)
 {
     position_print(&place->since, &place->progress, place->text);
+}
+
+void place_print_all(const struct place *place, char *ret_text)
+{
+    text_print(&place->since, &place->beyond, &place->progress, ret_text, PLACE_SIZE);
 }
 
 static int progress_parse(struct text *rest, struct progress *ret_progress)
@@ -106,9 +150,36 @@ static int dots_count(struct text text)
     return count;
 }
 
-// The text after the position: the progress, the owner, both or neither.
-static void rest_parse(struct text rest, struct position *position, struct progress *ret_progress)
+// -ERROR_INVALID_ARGUMENTS: nothing after it can be read either.
+static int beyond_parse(struct text *rest, struct beyond *ret_beyond)
 {
+    struct text count = text_take(rest, ".");
+    struct beyond beyond = {0};
+    int64_t number;
+    if (integer_parse(count.data, count.length, 1, BEYOND_MAX, &number) < 0)
+        return -ERROR_INVALID_ARGUMENTS;
+    beyond.count = (int)number;
+    for (int i = 0; i < beyond.count; i++) {
+        struct text channel = text_take(rest, ".");
+        struct text seq = text_take(rest, ".");
+        if (!channel_parse(channel, beyond.channels[i].channel_id) ||
+            integer_parse(seq.data, seq.length, 1, INT64_MAX, &beyond.channels[i].seq) < 0)
+            return -ERROR_INVALID_ARGUMENTS;
+    }
+    *ret_beyond = beyond;
+    return 0;
+}
+
+// The text after the position: what is beyond, the progress and the owner, each perhaps absent.
+static void rest_parse(struct text rest, struct place *place)
+{
+    struct position *position = &place->since;
+    struct progress *ret_progress = &place->progress;
+    if (rest.length > 1 && rest.data[0] == '0' && rest.data[1] == '.') {
+        (void)text_take(&rest, ".");
+        if (beyond_parse(&rest, &place->beyond) < 0)
+            return;
+    }
     if (rest.length == 0)
         return;
     if (dots_count(rest) + 1 >= PROGRESS_NUMBERS &&
@@ -120,8 +191,7 @@ static void rest_parse(struct text rest, struct position *position, struct progr
         position->owner = 0;
 }
 
-int position_parse(const char *text, size_t length, struct position *ret_position,
-                   struct progress *ret_progress)
+int place_parse(const char *text, size_t length, struct place *ret_place)
 {
     int64_t numbers[NUMBERS] = {1, 1, 1, 0}; // for a later version: before everything
     int version = versioned_parse(text, length, 'e', numbers, NUMBERS);
@@ -133,9 +203,8 @@ int position_parse(const char *text, size_t length, struct position *ret_positio
     struct text rest = {text, length};
     for (int i = 0; i < 1 + NUMBERS; i++)
         (void)text_take(&rest, ".");
-    *ret_progress = (struct progress){0};
+    *ret_place = (struct place){.since = position};
     if (version == 1)
-        rest_parse(rest, &position, ret_progress);
-    *ret_position = position;
+        rest_parse(rest, ret_place);
     return 0;
 }

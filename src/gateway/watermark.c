@@ -27,13 +27,13 @@ enum { PAUSE_MS = 1000, COST_FACTOR = 50 };
 
 static const struct statement ASK = {
     "gateway_watermark",
-    "SELECT t.xid, t.seconds, t.late, c.id, c.seq FROM"
+    "SELECT t.xid, t.seconds, t.late, c.id, c.seq, c.changed < t.xid::xid8 FROM"
     " (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid,"
     " extract(epoch FROM clock_timestamp())::bigint AS seconds, " OUTBOX_LATE(
         "2 seconds") " AS late)"
                      " t LEFT JOIN channel_heads c ON c.id = ANY ($1) AND c.changed >= $2::xid8"};
 
-enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ };
+enum { COLUMN_XID, COLUMN_SECONDS, COLUMN_LATE, COLUMN_CHANNEL, COLUMN_SEQ, COLUMN_COVERED };
 
 // Marks below the older of two notes were received. A new note is taken while nothing is late.
 static void received_update(struct gateway *gateway, bool late)
@@ -78,6 +78,8 @@ static void watermark_await(struct gateway *gateway, const struct result *result
 {
     struct feed *feed = feed_find(gateway, result_text(result, row, COLUMN_CHANNEL));
     int64_t seq = result_int(result, row, COLUMN_SEQ);
+    if (feed && result_bool(result, row, COLUMN_COVERED))
+        feed->covered_seq = seq;
     if (!feed || seq <= feed->sent_seq)
         return;
     feed->watermark_seq = seq;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sockets that continue where an earlier connection ended (rtm.connect since=…), and the positions sent to native sockets."""
 
+import concurrent.futures
 import itertools
 import json
+import threading
 from urllib.parse import urlsplit
 
 import pytest
@@ -109,6 +111,42 @@ def test_positions_of_what_happens_now(room, workspace, sockets):
     bob.post(channel, "next")
     assert texts(CatchUp(ann, since=later["position"]).all()) == ["next"]
     assert not plain.matching(is_position) and len(idle.matching(is_position)) == 1
+
+
+def places(frames):
+    """The channels' events among the frames."""
+    return [(channel_of(frame), frame["seq"]) for frame in frames if "seq" in frame and "reply_to" not in frame]
+
+
+def test_under_load_a_position_covers_every_frame_before_it(environment, workspace, sockets):
+    """On whatever instance the message was posted: no event comes again after a resume, and none is missed."""
+    ann, bob = workspace.users(2)
+    channels = [workspace.channel(ann, bob) for _ in range(6)]
+    begin = position_of(bob)
+    devices = [sockets(bob.at(environment.urls[n % 2]), native=True) for n in range(6)]
+    stop = threading.Event()
+
+    def post(number):
+        author = ann.at(environment.urls[number % 2])
+        for n in itertools.takewhile(lambda n: n < 5000 and not stop.is_set(), itertools.count()):
+            author.post(channels[(number + n) % len(channels)], f"{number} {n}")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        posting = [pool.submit(post, number) for number in range(4)]
+        try:
+            wait_until(lambda: all(len(device.matching(is_position)) >= 3 for device in devices), what="positions under load")
+        finally:
+            stop.set()
+        for done in posting:
+            done.result()
+    everything = places(CatchUp(bob, since=begin).all(limit=1000))
+    assert len(everything) == len(set(everything)) > 100
+    for device in devices:
+        frames = device.frames
+        for index in [index for index, frame in enumerate(frames) if is_position(frame)][1:]:
+            before, rest = set(places(frames[:index])), places(CatchUp(bob, since=frames[index]["position"]).all(limit=1000))
+            assert not before & set(rest), "what was sent before the position comes again"
+            assert len(rest) == len(set(rest)) and before | set(rest) == set(everything)
 
 
 @pytest.mark.parametrize("method", ["rtm.connect", "rtm.start"])

@@ -197,7 +197,7 @@ WRITERS = {
     "mark_batch": marks,
     "mark_many": many_marks,
     "mark_all": of_channel("SELECT mark_all(%(row)s, %(workspace)s, %(user)s, 15, true)"),
-    "mark_until": of_channel("SELECT mark_until(%(row)s, %(workspace)s, %(user)s, 15, true, %(message)s * 2, '0', '0', '', 0, 0)"),
+    "mark_until": of_channel("SELECT mark_until(%(row)s, %(workspace)s, %(user)s, 15, true, %(message)s * 2, NULL)"),
     "mark_unread": of_channel("SELECT mark_unread(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
     "mark_messages": of_channel("SELECT mark_messages(%(row)s, %(workspace)s, %(user)s, %(channel)s, ARRAY[%(message)s::bigint], 100)"),
     "message_update": of_channel("SELECT message_update(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, 'edited', NULL,"

@@ -16,19 +16,29 @@ static bool same_progress(const struct progress *a, const struct progress *b)
            a->part == b->part && a->number == b->number;
 }
 
+static bool same_beyond(const struct beyond *a, const struct beyond *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = strcmp(a->channels[i].channel_id, b->channels[i].channel_id) == 0 &&
+               a->channels[i].seq == b->channels[i].seq;
+    return same;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct position position, position_again;
-    struct progress progress, progress_again;
-    char text[POSITION_SIZE];
-    if (position_parse((const char *)data, size, &position, &progress) < 0)
+    struct place place, again;
+    char text[PLACE_SIZE];
+    if (place_parse((const char *)data, size, &place) < 0)
         return 0;
-    assert(position.received_xid >= 1 && position.received_xid <= position.xid);
-    assert(position.seconds >= 1 && position.era >= 0 && position.owner >= 0);
-    position_print(&position, &progress, text);
+    const struct position *since = &place.since;
+    assert(since->received_xid >= 1 && since->received_xid <= since->xid);
+    assert(since->seconds >= 1 && since->era >= 0 && since->owner >= 0);
+    place_print_all(&place, text);
     assert(strlen(text) < sizeof text);
-    int r = position_parse(text, strlen(text), &position_again, &progress_again);
-    assert(r == 0 && same_position(&position, &position_again));
-    assert(same_progress(&progress, &progress_again));
+    int r = place_parse(text, strlen(text), &again);
+    assert(r == 0 && same_position(since, &again.since));
+    assert(same_progress(&place.progress, &again.progress));
+    assert(same_beyond(&place.beyond, &again.beyond));
     return 0;
 }

@@ -87,6 +87,18 @@ static void test_heads_that_are_refused(void **state)
     assert_true(head.since_is_bad);
 }
 
+static int position_parse(const char *text, size_t length, struct position *ret_position,
+                          struct progress *ret_progress)
+{
+    struct place place;
+    int r = place_parse(text, length, &place);
+    if (r < 0)
+        return r;
+    *ret_position = place.since;
+    *ret_progress = place.progress;
+    return 0;
+}
+
 static void test_positions(void **state)
 {
     static const char *const bad[] = {"",           "e1",          "e1.",         "e1.1.1.1",
@@ -151,6 +163,41 @@ static void test_progress(void **state)
     int length = snprintf(later, sizeof later, "%s.1", text); // of a later release
     assert_int_equal(position_parse(later, (size_t)length, &position, &again), 0);
     assert_int_equal(again.number, progress.number);
+}
+
+// The longest of all: as many channels as there may be, a backlog, an owner.
+static void test_beyond(void **state)
+{
+    static const char *const none[] = {"e1.5.5.6.7.0.0.88",       "e1.5.5.6.7.0.9.674849.1",
+                                       "e1.5.5.6.7.0.2.674849.1", "e1.5.5.6.7.0.1.674849.0",
+                                       "e1.5.5.6.7.0.1.88.1",     "e1.5.5.6.7.0"};
+    const struct position max = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, 1};
+    struct place place = {.since = max, .progress = {.until = max, .number = INT64_MAX}};
+    struct place again;
+    char text[PLACE_SIZE];
+    (void)state;
+    place.since.owner = position_owner("U1");
+    memset(place.progress.channel_id, 'Z', ID_LENGTH_MAX);
+    place.progress.channel_id[0] = 'C';
+    for (int i = 0; i < BEYOND_MAX; i++) {
+        char id[ID_SIZE] = "CZZZZZZZZZZZZZZZZZZ0";
+        id[ID_LENGTH_MAX - 1] = (char)('0' + i);
+        assert_true(beyond_add(&place.beyond, id, INT64_MAX - i));
+    }
+    assert_false(beyond_add(&place.beyond, "C01", 1));
+    place_print_all(&place, text);
+    assert_true(strlen(text) < PLACE_SIZE - 1);
+    assert_int_equal(place_parse(text, strlen(text), &again), 0);
+    assert_int_equal(again.since.owner, place.since.owner);
+    assert_string_equal(again.progress.channel_id, place.progress.channel_id);
+    assert_int_equal(again.beyond.count, BEYOND_MAX);
+    assert_int_equal(beyond_seq(&again.beyond, "CZZZZZZZZZZZZZZZZZZ3"), INT64_MAX - 3);
+    assert_int_equal(beyond_seq(&again.beyond, "C01"), 0);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(place_parse(none[i], strlen(none[i]), &again), 0);
+        assert_int_equal(again.beyond.count, 0);
+        assert_int_equal(again.since.xid, 5);
+    }
 }
 
 static void test_progress_without_sense_is_none(void **state)
@@ -228,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_a_whole_head),
         cmocka_unit_test(test_heads_that_are_refused),
         cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_whose_a_position_is),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_progress_without_sense_is_none),

@@ -309,17 +309,16 @@ static void nobody_is_told_after_the_end(void **state)
 static void the_place_names_what_was_told_last(void **state)
 {
     struct fixture *f = *state;
-    struct position since;
-    struct progress progress;
+    struct place again;
 
     f->place.since = (struct position){.xid = 40, .received_xid = 40, .seconds = 1};
     row_add(f, "C1", 0);
     resume_progress_set(begin_with(f, ""), "C0000000007", PROGRESS_THREADS, 12);
-    assert_int_equal(position_parse(f->place.text, strlen(f->place.text), &since, &progress), 0);
-    assert_string_equal(progress.channel_id, "C0000000007");
-    assert_int_equal(progress.part, PROGRESS_THREADS);
-    assert_int_equal(progress.number, 12);
-    assert_int_equal(progress.until.xid, NOW_XID);
+    assert_int_equal(place_parse(f->place.text, strlen(f->place.text), &again), 0);
+    assert_string_equal(again.progress.channel_id, "C0000000007");
+    assert_int_equal(again.progress.part, PROGRESS_THREADS);
+    assert_int_equal(again.progress.number, 12);
+    assert_int_equal(again.progress.until.xid, NOW_XID);
 }
 
 // No era is known here, so none holds.

@@ -41,6 +41,7 @@ struct feed {
     int64_t sent_seq;       // all events up to it were sent
     int64_t known_seq;      // the highest seq known to exist
     int64_t membership_seq; // of the last join or leave sent
+    int64_t covered_seq;    // the last watermark certainly covers all up to it
     int64_t watermark_seq;  // the next watermark waits until this was sent; 0: it does not wait
     struct feed_subscriber *subscribers;
     uint32_t subscriber_count;

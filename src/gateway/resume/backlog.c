@@ -20,6 +20,8 @@
 #include "base/error.h"
 #include "base/metrics.h"
 
+#include <string.h>
+
 enum { GAP_MAX = 4096 };
 
 static struct connection *connection_of(void *arg)
@@ -150,8 +152,7 @@ static int place_begin(struct backlog *backlog, const struct result *result)
     struct place *place = &backlog->place;
     backlog->is_too_old = resume_is_too_old(c->gateway, place, result);
     if (backlog->is_too_old || place->since.xid == 0) {
-        place->since = resume_now(c->gateway, c->actor.user_id, result);
-        place->progress = (struct progress){0};
+        *place = (struct place){.since = resume_now(c->gateway, c->actor.user_id, result)};
         place_print(place);
         return 0;
     }
@@ -197,16 +198,48 @@ const char *backlog_position(const struct backlog *backlog)
                                : backlog->place.text;
 }
 
-void backlog_position_own(const struct backlog *backlog, char *ret_text)
+// Adds the channels that were sent further than the watermark, or, until the connection has its
+// first one, further than when it subscribed. False: too many.
+static bool beyond_collect(const struct backlog *backlog, struct beyond *beyond)
 {
-    struct position position = backlog->place.since;
-    const struct progress *progress = &backlog->place.progress;
-    if (backlog->is_settled) {
-        position = backlog->connection->gateway->watermark->position;
-        position.owner = backlog->place.since.owner;
-        progress = NULL;
+    const struct connection *c = backlog->connection;
+    for (uint32_t i = 0; i < c->subscription_count; i++) {
+        const struct feed *feed = c->subscriptions[i].feed;
+        int64_t from_seq = feed->subscribers[c->subscriptions[i].subscriber].from_seq;
+        int64_t covered_seq = backlog->is_settled ? feed->covered_seq : from_seq;
+        if (from_seq == INT64_MAX)
+            continue; // is behind
+        int64_t seq = feed->sent_seq > from_seq ? feed->sent_seq : from_seq;
+        if (seq > covered_seq && !beyond_add(beyond, feed->channel_id, seq))
+            return false;
     }
-    position_print(&position, progress, ret_text);
+    return true;
+}
+
+// Of the channels that the client's position named, those that the backlog has not reached yet.
+static void beyond_keep(const struct place *place, struct beyond *beyond)
+{
+    const struct progress *progress = &place->progress;
+    for (int i = 0; i < place->beyond.count && progress->part != PROGRESS_CREATED; i++)
+        if (strcmp(place->beyond.channels[i].channel_id, progress->channel_id) > 0)
+            (void)beyond_add(beyond, place->beyond.channels[i].channel_id,
+                             place->beyond.channels[i].seq);
+}
+
+bool backlog_position_own(const struct backlog *backlog, char *ret_text)
+{
+    struct place place = {.since = backlog->place.since};
+    if (backlog->is_settled) {
+        place.since = backlog->connection->gateway->watermark->position;
+        place.since.owner = backlog->place.since.owner;
+    } else {
+        place.progress = backlog->place.progress;
+        beyond_keep(&backlog->place, &place.beyond);
+    }
+    if (!beyond_collect(backlog, &place.beyond) && backlog->is_settled)
+        return false;
+    place_print_all(&place, ret_text);
+    return true;
 }
 
 bool backlog_joined(struct backlog *backlog, const struct feed *feed)

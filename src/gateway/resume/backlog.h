@@ -46,8 +46,10 @@ void backlog_advance(struct backlog *backlog);
 void backlog_settle(struct backlog *backlog);
 // The position up to which everything was sent. Valid until the connection is sent more.
 const char *backlog_position(const struct backlog *backlog);
-// Prints it as the user's own position, to POSITION_SIZE bytes.
-void backlog_position_own(const struct backlog *backlog, char *ret_text);
+// Prints it as the user's own position, to PLACE_SIZE bytes. It covers all that the connection was
+// sent. False: too many channels were sent further than the watermark, and nothing is printed.
+// While a backlog is sent, it then covers less.
+NODISCARD bool backlog_position_own(const struct backlog *backlog, char *ret_text);
 
 // The user joined the channel of `feed`, perhaps again. True while the backlog still includes the
 // channel: the subscription waits until it is sent.

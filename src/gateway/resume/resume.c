@@ -114,6 +114,7 @@ void resume_add(struct resume *resume, const struct result *result, int row, boo
         behind->to_seq = result_int(result, row, RESUME_MEMBER_SEQ);
     if (is_active && resume->ops->is_call)
         behind->to_seq = behind->seen_seq;
+    behind->earlier_seq = beyond_seq(&resume->place->beyond, behind->channel_id);
     if (progress->until.xid > 0 && progress->part == PROGRESS_EVENTS &&
         strcmp(behind->channel_id, progress->channel_id) == 0)
         behind->earlier_seq = progress->number;
@@ -200,6 +201,7 @@ static void pass_end(struct resume *resume)
     place->since = place->progress.until;
     place->since.owner = resume->now.owner;
     place->progress = (struct progress){.until = resume->now};
+    place->beyond.count = 0;
     place_print(place);
     if (resume->is_last_pass || resume->ops->is_call) {
         resume->ops->over(resume->arg);

@@ -276,7 +276,8 @@ static void begin_ask(struct resume *resume, const struct behind *first)
         count = 1;
     params_text(&params, resume->actor->user_id);
     params_open_text_array(&params);
-    for (int i = 0; i < count && first[i].stage == BEHIND_EVENTS; i++)
+    for (int i = 0;
+         i < count && first[i].stage == BEHIND_EVENTS && (i == 0 || first[i].earlier_seq == 0); i++)
         params_element_text(&params, first[i].channel_id);
     params_close_array(&params);
     params_xid(&params, resume->place->since.xid);

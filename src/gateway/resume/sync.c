@@ -17,7 +17,8 @@
 
 enum { EVENTS_BYTES = 1 << 20, EVENTS_MAX = 16 << 20, GAPS_MAX = 1 << 20 };
 
-_Static_assert((int)GATEWAY_POSITION_SIZE == (int)POSITION_SIZE, "a position is not cut off");
+_Static_assert((int)GATEWAY_BEYOND_MAX == (int)BEYOND_MAX, "all of them fit");
+_Static_assert((int)GATEWAY_POSITION_SIZE == (int)PLACE_SIZE, "a position is not cut off");
 
 struct sync_read {
     uint32_t tag;
@@ -40,12 +41,15 @@ struct sync_read {
 static void sync_end(struct sync_read *sync, int r)
 {
     bool has_failed = buffer_failed(&sync->events) || buffer_failed(&sync->gaps);
+    char position[PLACE_SIZE];
+
+    place_print_all(&sync->place, position);
     const struct gateway_missed missed = {
         .events = sync->events.data,
         .events_length = sync->events.length,
         .gaps = sync->gaps.data,
         .gaps_length = sync->gaps.length,
-        .position = sync->place.text,
+        .position = position,
         .has_more = sync->is_full,
         .is_too_old = sync->is_too_old,
     };
@@ -145,9 +149,7 @@ static const struct resume_ops OPS = {.is_ready = is_ready,
 // The position is too old: the client must read everything, and continue from now.
 static void sync_begin_anew(struct sync_read *sync, const struct result *result)
 {
-    sync->place.since = resume_now(sync->gateway, sync->actor.user_id, result);
-    sync->place.progress = (struct progress){0};
-    place_print(&sync->place);
+    sync->place = (struct place){.since = resume_now(sync->gateway, sync->actor.user_id, result)};
     sync->is_too_old = true;
     sync_end(sync, 0);
 }
@@ -196,7 +198,7 @@ static void sync_ask(struct sync_read *sync)
 // Whether `text` is a position, and not another user's.
 static bool since_read(const char *text, const char *user_id, struct place *ret_place)
 {
-    return position_parse(text, strlen(text), &ret_place->since, &ret_place->progress) >= 0 &&
+    return place_parse(text, strlen(text), ret_place) >= 0 &&
            !position_is_of_another(&ret_place->since, user_id);
 }
 
@@ -207,7 +209,7 @@ int gateway_position_take(const char *user_id, const char *text, char *ret_text)
     if (!since_read(text, user_id, &place))
         return -ERROR_INVALID_POSITION;
     place.since.owner = position_owner(user_id);
-    position_print(&place.since, &place.progress, ret_text);
+    place_print_all(&place, ret_text);
     return 0;
 }
 
@@ -221,6 +223,12 @@ int gateway_position_covers(const struct gateway *gateway, const char *user_id, 
         !store_era_holds(gateway->store, place.since.era, place.since.xid))
         return -ERROR_INVALID_POSITION;
     resume_covered(gateway, &place, ret_covered);
+    ret_covered->beyond_count = place.beyond.count;
+    for (int i = 0; i < place.beyond.count; i++) {
+        snprintf(ret_covered->beyond[i].channel_id, EVENT_ID_SIZE, "%s",
+                 place.beyond.channels[i].channel_id);
+        ret_covered->beyond[i].seq = place.beyond.channels[i].seq;
+    }
     return 0;
 }
 

@@ -24,8 +24,7 @@ static bool text_copy(struct text text, char *ret_text, size_t size)
 static void since_read(struct sse_head *head, struct text value)
 {
     head->resumes = value.length > 0;
-    if (head->resumes &&
-        position_parse(value.data, value.length, &head->place.since, &head->place.progress) < 0)
+    if (head->resumes && place_parse(value.data, value.length, &head->place) < 0)
         head->since_is_bad = true;
 }
 

@@ -83,7 +83,7 @@ static bool query_read(struct text query, struct handshake *ret_handshake)
         if (!text_is(name, "since"))
             continue;
         ret_handshake->resumes = true;
-        if (position_parse(value.data, value.length, &place->since, &place->progress) < 0)
+        if (place_parse(value.data, value.length, place) < 0)
             return false;
     }
     return true;

@@ -169,7 +169,7 @@ static void websocket_tick(struct connection *c, int64_t now_ms)
     struct websocket *websocket = websocket_of(c);
     (void)now_ms;
     if (c->is_resumable)
-        positions_tick(&websocket->positions, c, websocket->backlog);
+        positions_tick(&websocket->positions);
 }
 
 static void websocket_settle(struct connection *c)
