@@ -65,6 +65,7 @@ function(tidings_openapi ret_files)
         OUTPUT ${files}
         COMMAND ${Python3_EXECUTABLE} -m tools.openapi ${directory}
         DEPENDS ${CMAKE_SOURCE_DIR}/openapi/tidings.yaml ${CMAKE_SOURCE_DIR}/tools/openapi.py
+                ${CMAKE_SOURCE_DIR}/tools/openapi_expand.py
         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
         COMMENT "Writing openapi.json"
         VERBATIM)

@@ -14,18 +14,20 @@ from pathlib import Path
 
 import yaml
 
+from tools.openapi_expand import FORM, expand
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "openapi" / "tidings.yaml"
 DOWN = ROOT / "openapi" / "tidings-3.0.json"  # kept for who reads the repository; the build makes its own
 NAMING = ("properties", "schemas", "headers", "responses")  # their members have names of ours, which are no keywords
 AS_THEY_ARE = ("example", "examples", "default", "enum")
-FORM = "application/x-www-form-urlencoded"
 LICENSES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
 
 
 def read(path=SOURCE):
+    """The document in full, with what its text leaves out."""
     with open(path, encoding="utf-8") as file:
-        return yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return expand(yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
 def to_json(tree):

@@ -2,17 +2,16 @@
 """The events that an app receives: all, or those listed in admin.apps.create."""
 
 import pytest
-import yaml
 
 from tests.e2e import test_app_mention
 from tests.e2e.test_app_mention import Address, Link, heard, make_app
-from tests.support.environment import ROOT
 from tests.support.kept import wait_kept
 from tests.support.notes import note
 from tests.support.wait import wait_until
+from tools import openapi
 
 environment = test_app_mention.environment  # a fixture
-NAMES = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="utf-8"))["components"]["schemas"]["AppEvent"]["enum"]
+NAMES = openapi.read()["components"]["schemas"]["AppEvent"]["enum"]
 
 
 @pytest.fixture(params=["socket mode", "http"])

@@ -7,18 +7,15 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 import requests
-import yaml
 
 from tests.support.command import run
 from tests.support.environment import log_trouble
 from tests.support.retention import housekeep, upkeep
 from tests.support.wait import wait_until
-
-ROOT = Path(__file__).resolve().parents[2]
+from tools import openapi
 
 
 @pytest.fixture
@@ -92,7 +89,7 @@ def test_help_of_admin_has_each_method_with_its_arguments():
     assert done.returncode == 0 and not done.stderr
     text = re.sub(r"\n {10,}", " ", done.stdout)  # arguments may go on in the next line
     lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
-    document = yaml.safe_load((ROOT / "openapi" / "tidings.yaml").read_text(encoding="utf-8"))
+    document = openapi.read()
     methods = {path.removeprefix("/admin."): path for path in document["paths"] if path.startswith("/admin.")}
     del methods["push.test"]  # which a running instance sends
     assert lines.keys() == methods.keys()

@@ -2,22 +2,21 @@
 """openapi/tidings.yaml as the contract check uses it."""
 
 import copy
-from pathlib import Path
 
-import yaml
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-DOCUMENT = Path(__file__).parents[2] / "openapi" / "tidings.yaml"
+from tools import openapi
+
 URI = "urn:tidings"
 
 
 class Document:
     """The document, its operations by method name, and validators of its schemas."""
 
-    def __init__(self, path=DOCUMENT):
-        self.tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    def __init__(self):
+        self.tree = openapi.read()
         self._open = _registry(self.tree)
         self._strict = _registry(_closed(self.tree))
 
