@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of channels and users: which ones are taken, and "@name" in a text, for authors who asked
-// to have names linked. A name consists of letters, marks and numbers of any script, and of '.',
-// '-' and '_', but does not end with one of these three
-// ("hello @ann."). Text between < and >, and an '@' after a letter (a mail address), are skipped.
+// What channels and users can be called, and "@name" in a text, for authors who asked to have names
+// linked. Such a name consists of letters, marks and numbers of any script, and of '.', '-' and
+// '_', but does not end with one of these three ("hello @ann."). Text between < and >, and an '@'
+// after a letter (a mail address), are skipped.
 #pragma once
 
 #include "base/buffer.h"
