@@ -78,6 +78,18 @@ bool beyond_add(struct beyond *beyond, const char *channel_id, int64_t seq)
     return true;
 }
 
+void place_drop_reached(struct place *place)
+{
+    const struct progress *progress = &place->progress;
+    struct beyond kept = {0};
+
+    for (int i = 0; i < place->beyond.count && progress->part != PROGRESS_CREATED; i++)
+        if (strcmp(place->beyond.channels[i].channel_id, progress->channel_id) > 0)
+            (void)beyond_add(&kept, place->beyond.channels[i].channel_id,
+                             place->beyond.channels[i].seq);
+    place->beyond = kept;
+}
+
 static int beyond_print(const struct beyond *beyond, char *ret_text, size_t size)
 {
     char channel[2 * ID_LENGTH_MAX + 1];

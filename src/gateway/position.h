@@ -63,6 +63,8 @@ int64_t beyond_seq(const struct beyond *beyond, const char *channel_id);
 // False: it is full.
 bool beyond_add(struct beyond *beyond, const char *channel_id, int64_t seq);
 
+// Drops the channels beyond that the progress has reached.
+void place_drop_reached(struct place *place);
 // Updates place->text.
 void place_print(struct place *place);
 // Prints all of it, to PLACE_SIZE bytes.

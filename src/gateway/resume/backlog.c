@@ -20,8 +20,6 @@
 #include "base/error.h"
 #include "base/metrics.h"
 
-#include <string.h>
-
 enum { GAP_MAX = 4096 };
 
 static struct connection *connection_of(void *arg)
@@ -216,26 +214,14 @@ static bool beyond_collect(const struct backlog *backlog, struct beyond *beyond)
     return true;
 }
 
-// Of the channels that the client's position named, those that the backlog has not reached yet.
-static void beyond_keep(const struct place *place, struct beyond *beyond)
-{
-    const struct progress *progress = &place->progress;
-    for (int i = 0; i < place->beyond.count && progress->part != PROGRESS_CREATED; i++)
-        if (strcmp(place->beyond.channels[i].channel_id, progress->channel_id) > 0)
-            (void)beyond_add(beyond, place->beyond.channels[i].channel_id,
-                             place->beyond.channels[i].seq);
-}
-
 bool backlog_position_own(const struct backlog *backlog, char *ret_text)
 {
-    struct place place = {.since = backlog->place.since};
+    struct place place = backlog->place;
     if (backlog->is_settled) {
-        place.since = backlog->connection->gateway->watermark->position;
+        place = (struct place){.since = backlog->connection->gateway->watermark->position};
         place.since.owner = backlog->place.since.owner;
-    } else {
-        place.progress = backlog->place.progress;
-        beyond_keep(&backlog->place, &place.beyond);
     }
+    place_drop_reached(&place);
     if (!beyond_collect(backlog, &place.beyond) && backlog->is_settled)
         return false;
     place_print_all(&place, ret_text);

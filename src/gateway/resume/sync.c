@@ -43,6 +43,7 @@ static void sync_end(struct sync_read *sync, int r)
     bool has_failed = buffer_failed(&sync->events) || buffer_failed(&sync->gaps);
     char position[PLACE_SIZE];
 
+    place_drop_reached(&sync->place);
     place_print_all(&sync->place, position);
     const struct gateway_missed missed = {
         .events = sync->events.data,
