@@ -1,5 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Upkeep: the log of changes, the partitions of messages, the deletion of expired rows.
+-- Upkeep: bad rows, the log of changes, the partitions of messages, the deletion of expired rows.
+
+-- Tells the calling instance, which logs and counts it, that a bad row was put aside so that others are not held up.
+CREATE FUNCTION row_aside(what text, why text) RETURNS void LANGUAGE plpgsql STABLE AS
+$$ BEGIN RAISE WARNING USING ERRCODE = 'TD003', MESSAGE = what || ': ' || why; END $$;
 
 -- Records a change to one member's view of a channel, in the transaction that makes it. For changes without an outbox row.
 CREATE FUNCTION change_note(channel text, member text) RETURNS void LANGUAGE sql VOLATILE AS

@@ -8,16 +8,39 @@ BEGIN
                     ROW(owner, 'mentions', 'full', 'mentions', NULL, NULL, 'UTC', 0)::notification_settings);
 END $$;
 
--- The current quiet hours, else the next ones; no row: there are none. Quiet hours may last beyond midnight.
-CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE sql STABLE AS $$
+-- Whether Postgres knows a time zone. Its list may have changed since the zone was stored, as with a new release of the system.
+CREATE FUNCTION timezone_is_known(name text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    PERFORM now() AT TIME ZONE name;
+    RETURN true;
+EXCEPTION WHEN invalid_parameter_value THEN
+    RETURN false;
+END $$;
+
+-- The current quiet hours, else the next ones; no row: there are none. Quiet hours may last beyond midnight. In an unknown time zone they
+-- count as in UTC.
+CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF s.dnd_start IS NULL THEN
+        RETURN;
+    END IF;
+    IF NOT coalesce(s.dnd_start ~ '^([01]\d|2[0-3]):[0-5]\d$' AND s.dnd_end ~ '^([01]\d|2[0-3]):[0-5]\d$', false) THEN
+        PERFORM row_aside('quiet hours of ' || s.user_id, format('not a time of day: %s to %s', s.dnd_start, s.dnd_end));
+        RETURN;
+    END IF;
+    IF NOT timezone_is_known(s.tz) THEN
+        PERFORM row_aside('quiet hours of ' || s.user_id, 'unknown time zone ' || s.tz);
+        s.tz := 'UTC';
+    END IF;
+    RETURN QUERY
     SELECT w.start_at, w.end_at
     FROM generate_series(-1, 1) AS n
     CROSS JOIN LATERAL (SELECT (now() AT TIME ZONE s.tz)::date + n AS day) d
     CROSS JOIN LATERAL (SELECT (d.day + s.dnd_start::time) AT TIME ZONE s.tz AS start_at,
                                (d.day + (s.dnd_end < s.dnd_start)::integer + s.dnd_end::time) AT TIME ZONE s.tz AS end_at) w
-    WHERE s.dnd_start IS NOT NULL AND w.end_at > now()
-    ORDER BY w.start_at LIMIT 1
-$$;
+    WHERE w.end_at > now()
+    ORDER BY w.start_at LIMIT 1;
+END $$;
 
 -- Whether all messages concern the user, for notifications or for the badge.
 CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
@@ -41,7 +64,8 @@ $$;
 
 CREATE FUNCTION notifications_reply(s notification_settings) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT jsonb_strip_nulls(jsonb_build_object('level', s.level, 'preview', s.preview, 'badge', s.badge, 'dnd_start', coalesce(s.dnd_start, ''),
-        'dnd_end', coalesce(s.dnd_end, ''), 'tz', s.tz, 'dnd_until', dnd_until(s)))::text
+        'dnd_end', coalesce(s.dnd_end, ''), 'tz', s.tz, 'tz_unknown', CASE WHEN NOT timezone_is_known(s.tz) THEN true END,
+        'dnd_until', dnd_until(s)))::text
 $$;
 
 CREATE FUNCTION notifications_get(caller text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$

@@ -228,15 +228,85 @@ BEGIN
     RETURN CASE WHEN r.kind IS NOT NULL THEN r END;
 END $$;
 
+-- Decides a device's turn, which the caller has locked, and leases it if there is something to send.
+CREATE FUNCTION push_turn_take(t push_turns, lease_ms bigint, ttl_s bigint) RETURNS push_rows LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    d record;
+    r push_rows;
+BEGIN
+    SELECT v.address, v.created, v.preview, a.platform, a.fields::text AS fields, a.secret INTO d
+    FROM devices v JOIN push_apps a ON a.workspace_id = v.workspace_id AND a.name = v.app
+    WHERE (v.user_id, v.app, v.device_id) = (t.user_id, t.app, t.device_id);
+    IF t.leased_at IS NOT NULL THEN -- to an instance that did not settle it, so its push may have arrived
+        t.badge := NULL;
+        UPDATE push_jobs j SET is_shown = true WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at <= t.leased_at;
+    END IF;
+    r := push_decide(t, d.preview, ttl_s);
+    UPDATE push_turns x SET lease = x.lease + 1, leased_at = CASE WHEN r.kind IS NOT NULL THEN clock_timestamp() END,
+        tries = CASE WHEN r.kind IS NOT NULL THEN x.tries ELSE 0 END,
+        due_at = CASE WHEN r.kind IS NOT NULL THEN clock_timestamp() + lease_ms * interval '1 millisecond' ELSE push_next(t) END
+    WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id);
+    IF r.kind IS NOT NULL THEN
+        r.lease := t.lease + 1;
+        r.platform := d.platform;
+        r.fields := d.fields;
+        r.secret := d.secret;
+        r.address := d.address;
+        r.registered := d.created;
+    END IF;
+    RETURN r;
+END $$;
+
+-- The time until the next attempt of a turn after `tries` failed ones.
+CREATE FUNCTION push_wait(tries bigint) RETURNS interval LANGUAGE sql VOLATILE AS
+$$ SELECT least(100 * 4 ^ least(tries, 10), 3600000) * (0.5 + random()) * interval '1 millisecond' $$;
+
+-- Makes dead letters of the due jobs that fail, and of those that have waited `ttl_s`. Returns their number.
+CREATE FUNCTION push_jobs_try(t push_turns, ttl_s bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    j push_jobs;
+    died bigint := 0;
+BEGIN
+    FOR j IN SELECT x.* FROM push_jobs x
+             WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id) AND x.due_at <= clock_timestamp() LOOP
+        BEGIN
+            PERFORM push_words(push_message(j, (notification_settings_of(t.user_id)).level), 'full');
+            CONTINUE WHEN j.since > now() - ttl_s * interval '1 second';
+            PERFORM push_job_kill(j, j.ts, 'not sent in time');
+        EXCEPTION WHEN lock_not_available OR transaction_rollback OR insufficient_resources THEN
+            RAISE;
+        WHEN OTHERS THEN
+            PERFORM row_aside('push job ' || push_job_key(j), SQLERRM), push_job_kill(j, j.ts, SQLERRM);
+        END;
+        died := died + 1;
+    END LOOP;
+    RETURN died;
+END $$;
+
+-- As push_turn_take(), but if that fails, the jobs at fault die, else the turn has to wait.
+CREATE FUNCTION push_turn_try(t push_turns, lease_ms bigint, ttl_s bigint) RETURNS push_rows LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    r push_rows;
+BEGIN
+    RETURN push_turn_take(t, lease_ms, ttl_s);
+EXCEPTION WHEN lock_not_available OR transaction_rollback OR insufficient_resources THEN
+    RAISE;
+WHEN OTHERS THEN
+    PERFORM row_aside(format('push to %s/%s/%s', t.user_id, t.app, t.device_id), SQLERRM);
+    r.died := push_jobs_try(t, ttl_s);
+    UPDATE push_turns x SET tries = x.tries + 1, due_at = clock_timestamp() + push_wait(x.tries)
+    WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id);
+    RETURN r;
+END $$;
+
 -- Leases at most `most` devices whose turn it is to the caller for `lease_ms`, with what to send to each. Each app gets at most
 -- `app_parallel`, minus what the caller has in flight for it (`busy`: "T1/app" of each). Apps take turns, so that one whose provider hangs
--- leaves room for the others.
-CREATE FUNCTION pushes_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint, ttl_s bigint) RETURNS SETOF push_rows
+-- leaves room for the others. `is_careful`: after this failed as a whole, each turn is tried alone, so that a bad row holds up nobody else.
+CREATE FUNCTION pushes_take(busy text[], app_parallel bigint, most bigint, lease_ms bigint, ttl_s bigint, is_careful boolean) RETURNS SETOF push_rows
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     place text := push_position();
     t push_turns;
-    d record;
     r push_rows;
 BEGIN
     FOR t IN
@@ -260,27 +330,8 @@ BEGIN
         SELECT x.* FROM turns q JOIN push_turns x ON x.user_id = q.user_id AND x.app = q.app AND x.device_id = q.device_id
         WHERE x.due_at <= clock_timestamp() FOR NO KEY UPDATE OF x SKIP LOCKED
     LOOP
-        SELECT v.address, v.created, v.preview, a.platform, a.fields::text AS fields, a.secret INTO d
-        FROM devices v JOIN push_apps a ON a.workspace_id = v.workspace_id AND a.name = v.app
-        WHERE (v.user_id, v.app, v.device_id) = (t.user_id, t.app, t.device_id);
-        IF t.leased_at IS NOT NULL THEN -- to an instance that did not settle it, so its push may have arrived
-            t.badge := NULL;
-            UPDATE push_jobs j SET is_shown = true WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at <= t.leased_at;
-        END IF;
-        r := push_decide(t, d.preview, ttl_s);
-        UPDATE push_turns x SET lease = x.lease + 1, leased_at = CASE WHEN r.kind IS NOT NULL THEN clock_timestamp() END,
-            tries = CASE WHEN r.kind IS NOT NULL THEN x.tries ELSE 0 END,
-            due_at = CASE WHEN r.kind IS NOT NULL THEN clock_timestamp() + lease_ms * interval '1 millisecond' ELSE push_next(t) END
-        WHERE (x.user_id, x.app, x.device_id) = (t.user_id, t.app, t.device_id);
-        IF r.kind IS NOT NULL THEN
-            r.lease := t.lease + 1;
-            r.platform := d.platform;
-            r.fields := d.fields;
-            r.secret := d.secret;
-            r.address := d.address;
-            r.registered := d.created;
-            r.position := place;
-        END IF;
+        r := CASE WHEN is_careful THEN push_turn_try(t, lease_ms, ttl_s) ELSE push_turn_take(t, lease_ms, ttl_s) END;
+        r.position := place;
         IF r.kind IS NOT NULL OR r.died > 0 THEN
             RETURN NEXT r;
         END IF;
@@ -307,8 +358,7 @@ DECLARE
     j push_jobs;
     upto bigint; -- the last message that the push covered
     dead bigint := 0;
-    wait interval := CASE WHEN wait_ms > 0 THEN wait_ms ELSE least(100 * 4 ^ least(t.tries, 10), 3600000) * (0.5 + random()) END
-                     * interval '1 millisecond';
+    wait interval := CASE WHEN wait_ms > 0 THEN wait_ms * interval '1 millisecond' ELSE push_wait(t.tries) END;
 BEGIN
     IF kind <> 'silent' THEN
         FOR j IN SELECT x.* FROM push_jobs x

@@ -81,6 +81,8 @@
     X(STORE_CONNECTS, counter, "tidings_store_connects_total", "",                                 \
       "Connections opened to Postgres")                                                            \
     X(STORE_LOST, counter, "tidings_store_lost_total", "", "Connections to Postgres lost")         \
+    X(ROWS_ASIDE, counter, "tidings_rows_aside_total", "",                                         \
+      "Rows that could not be processed, put aside so that others are not held up")                \
     X(STORE_LOCKED, counter, "tidings_store_locked_total", "",                                     \
       "Posts, marks and other changes set aside because a row was locked")                         \
     X(STORE_QUEUE_FULL, counter, "tidings_store_queue_full_total", "",                             \

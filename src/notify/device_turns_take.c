@@ -19,7 +19,7 @@ static const struct statement TAKE = {
     "pushes_take", "SELECT workspace, user_id, app, device_id, lease, platform, fields, secret, "
                    "address, registered, channel, thread_ts, ts, seq, happened_us, ttl_s, kind, "
                    "title, subtitle, body, badge, told_badge, position, died "
-                   "FROM pushes_take($1, $2, $3, $4, $5)"};
+                   "FROM pushes_take($1, $2, $3, $4, $5, $6)"};
 enum {
     COLUMN_WORKSPACE,
     COLUMN_USER_ID,
@@ -193,10 +193,10 @@ static int row_take(const struct result *result, int row,
     return 0;
 }
 
-int device_turns_take(struct session *session, const struct list *under_way, int64_t most,
-                      const struct device_turns_options *options, struct list *ready)
+static int take_call(struct session *session, const struct list *under_way, int64_t most,
+                     const struct device_turns_options *options, bool is_careful,
+                     struct result **ret_result)
 {
-    CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
 
     params_open_text_array(&params);
@@ -209,7 +209,18 @@ int device_turns_take(struct session *session, const struct list *under_way, int
     params_int(&params, most);
     params_int(&params, options->lease_ms);
     params_int(&params, options->ttl_s);
-    int r = session_call(session, &TAKE, &params, &result);
+    params_bool(&params, is_careful);
+    return session_call(session, &TAKE, &params, ret_result);
+}
+
+int device_turns_take(struct session *session, const struct list *under_way, int64_t most,
+                      const struct device_turns_options *options, struct list *ready)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+
+    int r = take_call(session, under_way, most, options, false, &result);
+    if (r == -ERROR_INTERNAL)
+        r = take_call(session, under_way, most, options, true, &result);
     // If a turn cannot be built, the device comes up again when its lease expires.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
         r = row_take(result, row, options, ready);

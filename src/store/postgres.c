@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 #include "base/version.h"
 
 #include "postgres_internal.h"
@@ -100,10 +101,19 @@ static const char *error_field(const PGresult *result, int field)
     return text ? text : "";
 }
 
+#define ROW_ASIDE_SQLSTATE "TD003" // row_aside() in sql/01_upkeep.sql
+
 static void log_notice(void *arg, const PGresult *result)
 {
+    const char *sqlstate = error_field(result, PG_DIAG_SQLSTATE);
     (void)arg;
-    log_write(LOG_INFO, "store", "postgres: %s %s", error_field(result, PG_DIAG_SQLSTATE),
+    if (strcmp(sqlstate, ROW_ASIDE_SQLSTATE) == 0) {
+        metric_add(METRIC_ROWS_ASIDE, 1);
+        log_write(LOG_WARN, "store", "row put aside: %s",
+                  error_field(result, PG_DIAG_MESSAGE_PRIMARY));
+        return;
+    }
+    log_write(LOG_INFO, "store", "postgres: %s %s", sqlstate,
               error_field(result, PG_DIAG_MESSAGE_PRIMARY));
 }
 

@@ -229,7 +229,7 @@ WRITERS = {
     "devices_unregister": of_channel("SELECT devices_unregister(%(user)s, 'phone', NULL)"),
     "device_addresses_put": addresses,
     "pushes_add": pushes,
-    "pushes_take": of_channel("SELECT pushes_take('{}', 10, 10, 1, 100)"),
+    "pushes_take": of_channel("SELECT pushes_take('{}', 10, 10, 1, 100, false)"),
     "pushes_settle": settled,
     "push_dead_retry": of_channel("SELECT push_dead_retry(%(workspace)s, NULL)"),
     "push_dead_drop": of_channel("SELECT push_dead_drop(%(workspace)s, 'push')"),
