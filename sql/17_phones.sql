@@ -67,7 +67,7 @@ BEGIN
         RETURN QUERY SELECT 'app_not_found', NULL::text;
         RETURN;
     END IF;
-    -- Serializes registrations of the same token, and those of the caller.
+    -- Serializes registrations of the same token, and those of the caller with changes of the caller's notification settings.
     PERFORM pg_advisory_xact_lock(hashtextextended(to_app || digests[cardinality(digests)], 0));
     PERFORM FROM users u WHERE u.id = caller FOR NO KEY UPDATE;
     PERFORM FROM devices d
@@ -85,7 +85,7 @@ BEGIN
     VALUES (caller, to_app, with_id, workspace, new_address, digests[1], new_locale, new_preview,
             notification_settings_hear_all(notification_settings_of(caller)))
     ON CONFLICT (user_id, app, device_id) DO UPDATE SET address = excluded.address, digest = excluded.digest, locale = excluded.locale,
-        preview = excluded.preview, created = excluded.created, last_success = NULL, failing_since = NULL
+        preview = excluded.preview, created = excluded.created, last_success = NULL, failing_since = NULL, hears_all = excluded.hears_all
     RETURNING * INTO made;
     PERFORM push_turns_add(ARRAY[caller]);
     UPDATE push_turns t SET tries = 0, badge = CASE WHEN NOT (is_other IS TRUE OR has_moved) THEN t.badge END,

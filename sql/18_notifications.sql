@@ -46,9 +46,11 @@ END $$;
 CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
 $$ SELECT s.level = 'all' OR s.badge = 'all' $$;
 
--- Applies changed settings: notifications that were put off, and the badge, are decided again.
+-- Applies changed settings: notifications that were put off, and the badge, are decided again. The lock on the user makes a device that is
+-- being registered have the old settings and be seen here, or have the new ones.
 CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
+    PERFORM FROM users u WHERE u.id = s.user_id FOR NO KEY UPDATE;
     PERFORM FROM devices d WHERE d.user_id = s.user_id ORDER BY d.user_id, d.app, d.device_id FOR NO KEY UPDATE;
     UPDATE devices d SET hears_all = notification_settings_hear_all(s)
     WHERE d.user_id = s.user_id AND d.hears_all <> notification_settings_hear_all(s);
