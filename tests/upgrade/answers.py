@@ -26,6 +26,9 @@ INCOMPARABLE = ("sync_token", "cache_ts", "last_activity", "last_used")
 # Members that a release did not have, by the release: they may be there now, with any value.
 ADDED_SINCE = {"0.1.0": ("position", "badge", "notify"), "0.2.0": ("position", "badge", "notify")}
 
+# Members that these releases showed to everybody, and that not everybody sees any more.
+HIDDEN_SINCE = {"0.1.0": ("email",), "0.2.0": ("email",)}
+
 
 def questions(cast):
     """(whose token, method, arguments) of each question, always in the same order."""
@@ -76,20 +79,20 @@ def compare(release, then, now):
     """A list, in words, of the differences from a release's answers."""
     assert [answer[:3] for answer in then] == [answer[:3] for answer in now], "these are answers to other questions"
     return [f"{name}: {method} {args}: {difference}" for (name, method, args, before), after in zip(then, now)
-            for difference in differences(before, after[3], ADDED_SINCE[release])]
+            for difference in differences(before, after[3], ADDED_SINCE[release], HIDDEN_SINCE[release])]
 
 
-def differences(then, now, added, where="reply"):
+def differences(then, now, added, hidden, where="reply"):
     if isinstance(then, dict) and isinstance(now, dict):
         for name in sorted({*then, *now}):
             if name in then and name in now:
-                yield from differences(then[name], now[name], added, f"{where}.{name}")
-            elif name in then:
+                yield from differences(then[name], now[name], added, hidden, f"{where}.{name}")
+            elif name in then and name not in hidden:
                 yield f"{where}.{name} is gone, it was {then[name]!r}"
-            elif name not in added:
+            elif name in now and name not in added:
                 yield f"{where}.{name} is new: {now[name]!r}"
     elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         for number, (before, after) in enumerate(zip(then, now)):
-            yield from differences(before, after, added, f"{where}[{number}]")
+            yield from differences(before, after, added, hidden, f"{where}[{number}]")
     elif then != now:
         yield f"{where} was {then!r}, is {now!r}"
