@@ -74,9 +74,25 @@ CREATE FUNCTION notifications_get(caller text) RETURNS TABLE (error text, reply 
     SELECT NULL::text, notifications_reply(notification_settings_of(caller))
 $$;
 
--- Whether there is a time zone with this name. Slow: Postgres reads all of them.
+-- Zones that browsers still give their former names, which newer systems do not know; from the file `backward` of the tz database.
+CREATE FUNCTION timezone_renamed(former text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT r.name FROM (VALUES
+        ('Africa/Asmera', 'Africa/Asmara'), ('America/Buenos_Aires', 'America/Argentina/Buenos_Aires'),
+        ('America/Catamarca', 'America/Argentina/Catamarca'), ('America/Cordoba', 'America/Argentina/Cordoba'),
+        ('America/Godthab', 'America/Nuuk'), ('America/Indianapolis', 'America/Indiana/Indianapolis'),
+        ('America/Jujuy', 'America/Argentina/Jujuy'), ('America/Louisville', 'America/Kentucky/Louisville'),
+        ('America/Mendoza', 'America/Argentina/Mendoza'), ('Asia/Calcutta', 'Asia/Kolkata'), ('Asia/Katmandu', 'Asia/Kathmandu'),
+        ('Asia/Rangoon', 'Asia/Yangon'), ('Asia/Saigon', 'Asia/Ho_Chi_Minh'), ('Atlantic/Faeroe', 'Atlantic/Faroe'),
+        ('Europe/Kiev', 'Europe/Kyiv'), ('Pacific/Enderbury', 'Pacific/Kanton'), ('Pacific/Ponape', 'Pacific/Pohnpei'),
+        ('Pacific/Truk', 'Pacific/Chuuk')) AS r (former, name)
+    WHERE r.former = timezone_renamed.former
+$$;
+
+-- The time zone with this name, or the one that it has been renamed to; no row: there is none. Slow: Postgres reads all of them.
 CREATE FUNCTION timezone_find(of_name text) RETURNS TABLE (name text) LANGUAGE sql STABLE AS $$
-    SELECT z.name FROM pg_timezone_names z WHERE z.name = of_name AND z.name !~ '^(posix|right)/' AND z.name NOT IN ('localtime', 'posixrules')
+    SELECT z.name FROM pg_timezone_names z
+    WHERE z.name IN (of_name, timezone_renamed(of_name)) AND z.name !~ '^(posix|right)/' AND z.name NOT IN ('localtime', 'posixrules')
+    ORDER BY z.name <> of_name LIMIT 1
 $$;
 
 -- NULL: unchanged. '' in both dnd_start and dnd_end: no quiet hours.

@@ -124,11 +124,13 @@ static void timezone_found(struct invocation *invocation, const struct result *r
 {
     struct notification_settings settings = {0};
 
-    if (result_rows(result) == 0)
+    if (result_rows(result) == 0) {
         invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
                                 "tz: must be a time zone such as Europe/Zurich");
-    else if (take_notification_settings(invocation, &settings))
+    } else if (take_notification_settings(invocation, &settings)) {
+        settings.tz = result_text(result, 0, 0);
         notifications_store(invocation, &settings);
+    }
 }
 
 void notifications_set(struct invocation *invocation)
