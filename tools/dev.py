@@ -28,7 +28,7 @@ HELP = """\
 ./dev restart PART      restart tidings, postgres, redis, kafka or phones; keeps the data
 ./dev reset             stop and delete all data
 ./dev test [GROUP...]   groups: {groups}
-                        (default: all but long and image)
+                        (default: all but long and image; quick: lint, unit, e2e and contract)
 ./dev fuzz [--minutes N] [TARGET...]
                         fuzz the parsers, N minutes each, two at a time; targets:
                         {targets}

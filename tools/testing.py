@@ -152,7 +152,7 @@ LONG_UNDER_ASAN = ("authorization", "operating", "pushes", "retention", "strateg
 # What a loop does alone (arguments, errors, shapes), or Postgres: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
-                  "chat_more", "conversations", "cors", "devices", "dms", "error_statuses", "front_door", "history", "idempotency", "info_kept",
+                  "chat_more", "conversations", "cors", "devices", "dms", "email", "error_statuses", "front_door", "history", "idempotency", "info_kept",
                   "isolation", "later_events", "later_forms", "many_clients", "mark_messages", "mentions", "notifications", "older_names", "user_notifications", "posting", "push_apps",
                   "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
@@ -217,6 +217,7 @@ GROUPS = {
 
 
 ASKED_FOR = ("long", "image")  # run by name only
+SETS = {"quick": ("lint", "unit", "e2e", "contract")}  # names for several groups
 
 
 def run_group(name):
@@ -229,11 +230,12 @@ def run_group(name):
 
 
 def main(arguments):
-    unknown = [name for name in arguments.groups if name not in GROUPS]
+    groups = [name for word in arguments.groups for name in SETS.get(word, (word,))]
+    unknown = [name for name in groups if name not in GROUPS]
     if unknown:
-        raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}")
+        raise Failure(f"no such group: {' '.join(unknown)}; there are {' '.join(GROUPS)}, and {' '.join(SETS)} for several")
     catch_signals(signal.default_int_handler)  # not ignored, so neither by what is started here
-    chosen = arguments.groups or [name for name in GROUPS if name not in ASKED_FOR]
+    chosen = groups or [name for name in GROUPS if name not in ASKED_FOR]
     total, lines = Result(), []
     for name in chosen:
         started = time.monotonic()
