@@ -107,6 +107,26 @@ CREATE VIEW sidebar_rows AS
            AND NOT c.is_archived AND m.closed_ord IS NULL AND m.mention_ts <= m.ts AND c.mention_ts <= m.ts AND m.notify = 'all' AS is_usual
     FROM channel_members m JOIN channels c ON c.id = m.channel_id;
 
+-- The same for users in few channels. Each channel is looked up by its id: a join may be planned as a scan of all channels for each row.
+CREATE VIEW sidebar_few_rows AS
+    SELECT m.channel_id, m.user_id, c.name, c.type, c.is_archived, c.strategy_in_use, m.active, m.epoch, m.ts, m.muted,
+           coalesce((c.hot).seq, c.seq) AS head_seq, coalesce((c.hot).updated_ts, c.updated_ts) AS updated_ts,
+           coalesce((c.hot).latest_ts, c.latest_ts) AS latest_ts, coalesce((c.hot).latest_user, c.latest_user) AS latest_user,
+           coalesce((c.hot).latest_preview, c.latest_preview) AS latest_preview,
+           unread_after(c.id, m.user_id, coalesce((c.hot).ord, c.ord), coalesce((c.hot).posts, m.posts), c.deleted_ord, m.ts, m.ord, m.own,
+                        m.singles) AS unread,
+           m.changed AS member_changed, coalesce((c.hot).changed, c.changed) AS channel_changed,
+           m.closed_ord IS NULL OR coalesce((c.hot).ord, c.ord) > m.closed_ord AS is_open,
+           mentions_unread(c.id, m.user_id, m.mention_ts, coalesce((c.hot).mention_ts, c.mention_ts), m.ts, m.singles) AS mentions,
+           notify_level(m.notify) AS notify,
+           c.is_usual AND m.epoch = 0 AND NOT m.muted AND m.active AND m.closed_ord IS NULL AND m.mention_ts <= m.ts AND c.mention_ts <= m.ts
+           AND m.notify = 'all' AS is_usual
+    FROM channel_members m CROSS JOIN LATERAL (
+        SELECT l.id, l.name, l.type, l.is_archived, l.strategy_in_use, l.seq, l.ord, l.updated_ts, l.latest_ts, l.latest_user,
+               l.latest_preview, l.deleted_ord, l.changed, l.mention_ts, CASE WHEN l.is_hot THEN hot_row(l.id, m.user_id) END AS hot,
+               NOT l.is_hot AND l.type = 0 AND l.strategy_in_use = 0 AND l.latest_ts = l.updated_ts AND NOT l.is_archived AS is_usual
+        FROM channels l WHERE l.id = m.channel_id OFFSET 0) c;
+
 -- Deletes singles that the cursor has passed. The caller holds the members' locks.
 CREATE FUNCTION singles_pass(channel_ids text[], callers text[]) RETURNS void LANGUAGE sql VOLATILE AS $$
     WITH passed AS (

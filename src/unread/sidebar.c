@@ -33,7 +33,7 @@ static const struct statement CHANGES = {
     " " SIDEBAR_ROW " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS token, h.*,"
     " sync_candidates($1, $3::xid8, $4) AS ids FROM thread_totals($2, $1) h OFFSET 0) t"
     " LEFT JOIN LATERAL (SELECT u.* FROM unnest(t.ids) i CROSS JOIN LATERAL (SELECT * FROM"
-    " unread_rows w WHERE w.channel_id = i AND w.user_id = $1 OFFSET 0) u"
+    " sidebar_few_rows w WHERE w.channel_id = i AND w.user_id = $1 OFFSET 0) u"
     " WHERE u.member_changed >= $3::xid8 OR u.channel_changed >= $3::xid8) r"
     " ON true"};
 enum {
@@ -46,15 +46,12 @@ enum {
 };
 // The next rows by channel: by looking up each channel, or by merging channels and members, from
 // both ends.
-#define CHUNK_SQL(view, unusual, order)                                                            \
-    "SELECT " SIDEBAR_ROW_IF(                                                                      \
-        unusual) " FROM " view " r WHERE r.user_id = $1"                                           \
-                 " AND r.channel_id > $2 AND r.head_id > $2 AND r.channel_id < "                   \
-                 "$3 AND r.head_id < $3"                                                           \
-                 " ORDER BY r.channel_id " order " LIMIT $4"
-#define DENSE_SQL(order) CHUNK_SQL("sidebar_rows", "NOT r.is_usual", order)
+#define CHUNK_SQL(view, head_range, order)                                                         \
+    "SELECT " SIDEBAR_ROW " FROM " view " r WHERE r.user_id = $1 AND r.channel_id > $2"            \
+    " AND r.channel_id < $3" head_range " ORDER BY r.channel_id " order " LIMIT $4"
+#define DENSE_SQL(order) CHUNK_SQL("sidebar_rows", " AND r.head_id > $2 AND r.head_id < $3", order)
 static const struct statement CHUNK_SPARSE = {"sidebar_sparse",
-                                              CHUNK_SQL("unread_rows", SIDEBAR_UNUSUAL, "")};
+                                              CHUNK_SQL("sidebar_few_rows", "", "")};
 static const struct statement CHUNK_DENSE = {"sidebar_dense", DENSE_SQL("")};
 static const struct statement CHUNK_BACK = {"sidebar_back", DENSE_SQL("DESC")};
 // Whether the user is in so large a share of a range of channels that scanning all of them is

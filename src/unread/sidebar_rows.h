@@ -7,18 +7,13 @@
 #include "unread/sidebar.h"
 
 // The columns of a row, in the order row_read() expects. Sending a column costs as much as finding
-// the row, so rarely needed values share one column, which is NULL unless the row is `unusual`.
-#define SIDEBAR_ROW_IF(unusual)                                                                    \
+// the row, so rarely needed values share one column, which is NULL where the row is usual.
+#define SIDEBAR_ROW                                                                                \
     "r.channel_id, r.name, r.head_seq, NULLIF(r.updated_ts, 0), NULLIF(r.ts, 0), r.latest_user,"   \
     " r.latest_preview, NULLIF(r.unread, 0), greatest(r.member_changed, r.channel_changed),"       \
-    " CASE WHEN " unusual " THEN ARRAY[r.type, r.strategy_in_use, r.epoch, r.latest_ts,"           \
+    " CASE WHEN NOT r.is_usual THEN ARRAY[r.type, r.strategy_in_use, r.epoch, r.latest_ts,"        \
     " r.muted::integer, (NOT r.active OR r.is_archived OR NOT r.is_open)::integer, r.mentions, "   \
     "r.notify]::bigint[] END"
-#define SIDEBAR_UNUSUAL                                                                            \
-    "r.type <> 0 OR r.strategy_in_use <> 0 OR r.epoch <> 0 OR r.latest_ts <> r.updated_ts"         \
-    " OR r.muted OR NOT r.active OR r.is_archived OR NOT r.is_open OR r.mentions <> 0"             \
-    " OR r.notify <> 0"
-#define SIDEBAR_ROW SIDEBAR_ROW_IF(SIDEBAR_UNUSUAL)
 
 enum { RUNS_MAX = 40 };
 

@@ -48,21 +48,22 @@ def test_counts(talk):
     assert unread(bob, channel) == (3, 1)
 
 
-# What sidebar_rows says otherwise than unread_rows, or calls usual though it is not.
+# What a view of sidebars says otherwise than unread_rows, or calls usual though it is not.
 SIDEBAR_DIFFERS = """
-SELECT s.channel_id, s.user_id FROM sidebar_rows s FULL JOIN unread_rows u ON u.channel_id = s.channel_id AND u.user_id = s.user_id
-WHERE (s.head_id, s.name, s.type, s.is_archived, s.strategy_in_use, s.active, s.epoch, s.ts, s.muted, s.head_seq, s.updated_ts, s.latest_ts,
+SELECT s.channel_id, s.user_id FROM {view} s FULL JOIN unread_rows u ON u.channel_id = s.channel_id AND u.user_id = s.user_id
+WHERE (s.name, s.type, s.is_archived, s.strategy_in_use, s.active, s.epoch, s.ts, s.muted, s.head_seq, s.updated_ts, s.latest_ts,
        s.latest_user, s.latest_preview, s.unread, s.member_changed, s.channel_changed, s.is_open, s.mentions, s.notify)
       IS DISTINCT FROM
-      (u.head_id, u.name, u.type, u.is_archived, u.strategy_in_use, u.active, u.epoch, u.ts, u.muted, u.head_seq, u.updated_ts, u.latest_ts,
+      (u.name, u.type, u.is_archived, u.strategy_in_use, u.active, u.epoch, u.ts, u.muted, u.head_seq, u.updated_ts, u.latest_ts,
        u.latest_user, u.latest_preview, u.unread, u.member_changed, u.channel_changed, u.is_open, u.mentions, u.notify)
    OR s.is_usual AND (u.type <> 0 OR u.strategy_in_use <> 0 OR u.epoch <> 0 OR u.latest_ts <> u.updated_ts OR u.muted OR NOT u.active
                       OR u.is_archived OR NOT u.is_open OR u.mentions <> 0 OR u.notify <> 0)
 """
 
 
-def test_large_sidebars_read_the_same(talk, workspace):
-    """They are read through a view of their own."""
+@pytest.mark.parametrize("view", ["sidebar_rows", "sidebar_few_rows"])
+def test_sidebars_read_the_same(talk, workspace, view):
+    """They are read through views of their own: those of users in many channels, and of others."""
     ann, bob, channel, said, database = talk
     rooms = [workspace.channel(ann, bob) for _ in range(7)]
     last = {room: (ann.post(room, f"<@{bob.id}> one"), ann.post(room, "two"))[1] for room in rooms}
@@ -78,10 +79,10 @@ def test_large_sidebars_read_the_same(talk, workspace):
     ann.post(direct, "direct")
     bob.ok("conversations.close", channel=direct)
     assert is_hot(database, channel)
-    assert database.execute("SELECT unread, mentions FROM sidebar_rows WHERE channel_id = %s AND user_id = %s",
+    assert database.execute(f"SELECT unread, mentions FROM {view} WHERE channel_id = %s AND user_id = %s",
                             [channel, bob.id]).fetchone() == unread(bob, channel)
-    assert database.execute(SIDEBAR_DIFFERS).fetchall() == []
-    assert {row[0] for row in database.execute("SELECT is_usual FROM sidebar_rows WHERE user_id = %s", [bob.id])} == {True, False}
+    assert database.execute(SIDEBAR_DIFFERS.format(view=view)).fetchall() == []
+    assert {row[0] for row in database.execute(f"SELECT is_usual FROM {view} WHERE user_id = %s", [bob.id])} == {True, False}
 
 
 @pytest.mark.parametrize("method, arguments", [

@@ -90,6 +90,36 @@ def test_events_of_tables_that_were_never_analysed(environment):
         assert grown() < asked * MESSAGES * 10 + MESSAGES * 100, "the channel was read again and again"
 
 
+ROOMS = 50
+ANALYSED_EMPTY = ("ALTER TABLE channels SET (autovacuum_enabled = false)", "ALTER TABLE channel_members SET (autovacuum_enabled = false)",
+                  "VACUUM ANALYZE")
+ROOMS_READ = "SELECT coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes WHERE relname = 'channels'"
+
+
+def test_channels_of_tables_that_were_empty_when_analysed(environment):
+    """A user's channels are looked up, without reading all channels for each."""
+    with environment.apart("rooms", sidebar_min=1000) as instance:
+        for statement in ANALYSED_EMPTY:
+            environment.postgres.sql(statement, "rooms")
+        workspace = Workspace([instance.url], environment.operator_token)
+        ann, bob = workspace.users(2)
+        for room in [workspace.channel(ann, bob) for _ in range(ROOMS)]:
+            ann.post(room, "unread")
+        for method in ("unread.sync", "users.conversations", "rtm.start", "channels.markAll"):
+            before = int(environment.postgres.sql(ROOMS_READ, "rooms"))
+            asked = 0
+
+            def read():
+                """Postgres publishes a connection's counts once a second: further calls flush them."""
+                nonlocal asked
+                asked += 1
+                bob.ok(method)
+                return int(environment.postgres.sql(ROOMS_READ, "rooms")) - before
+
+            wait_until(lambda: read() > asked * ROOMS / 2 > 10 * ROOMS, 60, 0.05, "counts of what was read")
+            assert read() < asked * ROOMS * 5, f"{method} reads all channels again for each"
+
+
 def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, workspace):
     """Nobody else posted after its cursor, which never moves: nothing there is unread."""
     bot = workspace.bot()
