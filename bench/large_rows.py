@@ -40,7 +40,8 @@ class Place:
         self.name = name
         self.postgres = postgres
         self.redis = Redis(rig.home / f"{name}-redis")
-        environment = {**SETTINGS, "TIDINGS_DATABASE_URL": postgres.create_database(name), "TIDINGS_REDIS_URL": self.redis.url}
+        self.database_url = postgres.create_database(name)
+        environment = {**SETTINGS, "TIDINGS_DATABASE_URL": self.database_url, "TIDINGS_REDIS_URL": self.redis.url}
         self.tidings = Tidings(rig.home / f"{name}-tidings", rig.programs / "tidings", environment)
         self.data = rig.home / f"{name}.json"
         self.began_s = None

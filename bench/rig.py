@@ -135,9 +135,9 @@ class Rig:
             self.postgres.create_database("floor")
         return self.postgres.database_url("floor")
 
-    def _write_floor_data(self, port):
+    def _write_floor_data(self, port, data=None):
         """The floor's own copy of the data, with its address."""
-        data = {**json.loads(self.data.read_text()), "url": f"http://127.0.0.1:{port}"}
+        data = {**json.loads((data or self.data).read_text()), "url": f"http://127.0.0.1:{port}"}
         self.floor_data.write_text(json.dumps(data))
 
     def start_post_floor(self, bare):
@@ -149,10 +149,11 @@ class Rig:
         """The floor of posts whose frames go to sockets, and of marks."""
         self._write_floor_data(self.start_floor("delivery", "--database", self._floor_database(), "--data", self.data))
 
-    def start_reads_floor(self):
-        """The floor of channels.info and unread.sync: it reads Tidings' own rows. Returns its port."""
-        port = self.start_floor("reads", "--database", self.postgres.url, "--data", self.data)
-        self._write_floor_data(port)
+    def start_reads_floor(self, place=None):
+        """The floor of channels.info and unread.sync: it reads Tidings' own rows, or those of another place. Returns its port."""
+        url, data = (place.database_url, place.data) if place else (self.postgres.url, self.data)
+        port = self.start_floor("reads", "--database", url, "--data", data)
+        self._write_floor_data(port, data)
         return port
 
     def stop_floor(self):

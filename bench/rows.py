@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bench import (catch_up_rows, delivery_rows, hostile_rows, hot_rows, large_rows, locked_rows, long_rows, member_rows, overload_rows,
-                   push_rows, read_rows, retention_rows, session_rows, snapshot_rows, strategy_rows as by_strategy)
+                   push_rows, read_rows, retention_rows, session_rows, snapshot_rows, strategy_rows as by_strategy, team_rows)
 from bench.outcome import Outcome, against, alternate, middle
 
 TURN_S = 2  # a run of a pair
@@ -137,6 +137,7 @@ ROWS = [
     Row("frames", "frames/s to 1,000 sockets", "1/s", 0.7, delivery_rows.measure_frames,
         of="ratio", more_is_better=True),
     Row("info_5000", "channels.info at 5,000/s: p99 (p50 ≤ 1.5 of the floor's)", "ms", 2, read_rows.compare_info, of="ratio"),
+    Row("sync_50", "unread.sync of 200 users in 50 channels each, 64 clients: p50", "ms", 1.5, team_rows.measure_sync, of="ratio"),
     Row("sync_1000", "unread.sync of a user in 1,000 channels: p50", "ms", 1, read_rows.sync_of("few_reader"), of="ratio"),
     Row("sync_10000", "unread.sync of a user in 10,000 channels: p50", "ms", 1, read_rows.sync_of("many_reader"), of="ratio"),
     Row("sync_100000", "unread.sync of a user in 100,000 channels: p50", "ms", 1, read_rows.sync_of("huge_reader"), of="ratio"),
