@@ -116,8 +116,8 @@ def test_channels_of_tables_that_were_empty_when_analysed(environment):
                 bob.ok(method)
                 return int(environment.postgres.sql(ROOMS_READ, "rooms")) - before
 
-            wait_until(lambda: read() > asked * ROOMS / 2 > 10 * ROOMS, 60, 0.05, "counts of what was read")
-            assert read() < asked * ROOMS * 5, f"{method} reads all channels again for each"
+            wait_until(lambda: read() > asked * ROOMS / 2 > 30 * ROOMS, 60, 0.02, "counts of what was read")
+            assert read() < asked * ROOMS * 10, f"{method} reads all channels again for each"
 
 
 def test_what_a_bot_posted_is_not_gone_through_when_it_reads(environment, workspace):
