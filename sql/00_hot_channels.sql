@@ -125,7 +125,8 @@ BEGIN
     END IF;
 END $$;
 
--- Cools the first hot channel with an id above `after` that has had no posts for `quiet_us`, and returns its id; NULL: there is none. Never
+-- Cools the first hot channel with an id above `after` that has had no posts for `quiet_us`, or whose ts is ahead of
+-- the clock, and returns its id; NULL: there is none. Never
 -- waits: a channel that is locked is not quiet.
 CREATE FUNCTION hot_channels_calm(after text, quiet_us bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -134,7 +135,7 @@ BEGIN
     LOOP
         SELECT l.channel_id INTO channel FROM hot_channels l
         WHERE l.channel_id > channel COLLATE "C"
-          AND (SELECT s.last_ts FROM hot_state(l.channel_id, true, NULL) s) <= clock_us() - quiet_us
+          AND (SELECT s.last_ts NOT BETWEEN clock_us() - quiet_us AND clock_us() + hot_gap_us() FROM hot_state(l.channel_id, true, NULL) s)
         ORDER BY l.channel_id LIMIT 1;
         EXIT WHEN channel IS NULL;
         IF hot_lock(channel, false) IS NOT NULL THEN

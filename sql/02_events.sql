@@ -1,10 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The numbering of a channel's events, the outbox, and reading events back.
 
--- Microseconds since 1970 by Postgres' clock, which all instances use.
-CREATE FUNCTION clock_us() RETURNS bigint LANGUAGE sql VOLATILE AS
-$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
-
 -- The eras of this database, the newest last; begins a new one if necessary. After a crash or a failover, Postgres gives out transaction
 -- ids again whose first use had not reached the log on disk. Each connection calls this before anything else, so everything written in an
 -- era has a transaction id of `first_xid` or above. A transaction id seen in an earlier era remains comparable as long as it is not above
@@ -88,6 +84,9 @@ BEGIN
     PERFORM channel_cool(channel, members);
     UPDATE channels c SET seq = c.seq + 1, last_ts = greatest(clock_us(), c.last_ts + 1), changed = pg_current_xact_id()
     WHERE c.id = channel RETURNING c.seq, c.last_ts INTO channel_advance.seq, channel_advance.ts;
+    IF channel_advance.ts > clock_us() + clock_ahead_us() THEN
+        PERFORM clock_passed(channel_advance.ts);
+    END IF;
 END $$;
 
 -- Adds events of one kind to the outbox row `outbox_id` of this transaction, which may have other events too. Empty or NULL arrays add
@@ -224,8 +223,9 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     ORDER BY o.created, o.id, e.channel, e.seq
 $$;
 
--- Leftovers: rows that were not finished within `age_ms`, because their writer died or could not relay them.
+-- Leftovers: rows that were not finished within `age_ms`, because their writer died or could not relay them; likewise rows of a time that
+-- is yet to come, since the clock was set back.
 CREATE FUNCTION outbox_leftovers(age_ms bigint, count integer) RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
-    SELECT id FROM outbox_rows WHERE NOT done AND created < now() - make_interval(secs => age_ms / 1000.0)
+    SELECT id FROM outbox_rows WHERE NOT done AND (created < now() - make_interval(secs => age_ms / 1000.0) OR created > now() + interval '1 minute')
     ORDER BY created LIMIT count
 $$;

@@ -155,7 +155,7 @@ BEGIN
                 latest_ts = CASE WHEN h.last > 0 THEN greatest(now_us, c.last_ts) + h.last ELSE c.latest_ts END,
                 latest_user = CASE WHEN h.last > 0 THEN h.author ELSE c.latest_user END,
                 latest_preview = CASE WHEN h.last > 0 THEN h.preview ELSE c.latest_preview END,
-                is_hot = CASE WHEN heat = 2 AND c.last_ts > now_us - hot_gap_us() THEN hot_allowed() ELSE false END
+                is_hot = CASE WHEN heat = 2 AND abs(c.last_ts - now_us) < hot_gap_us() THEN hot_allowed() ELSE false END
             FROM unnest(channel_ids, channel_workspaces, channel_events, channel_counted, channel_last, channel_authors, channel_previews)
                 WITH ORDINALITY AS h (id, workspace, events, counted, last, author, preview, n)
             WHERE c.id = h.id AND c.workspace_id = h.workspace AND NOT c.is_archived AND NOT c.is_hot
@@ -178,6 +178,9 @@ BEGIN
     first_seq := moves.seq;
     first_ord := moves.ord;
     traits := moves.traits;
+    IF now_us + clock_ahead_us() < ANY (first_ts) THEN
+        PERFORM clock_passed(f.ts) FROM unnest(first_ts) AS f (ts) WHERE f.ts > now_us + clock_ahead_us();
+    END IF;
     IF has_mentions THEN
         PERFORM members_lock(ARRAY(SELECT channel_ids[p] FROM unnest(author_places) WITH ORDINALITY AS a (p, n) ORDER BY a.n)
                              || array_agg(channel_ids[item_channels[i.n]]), author_ids || array_agg(i.named))
@@ -266,7 +269,7 @@ BEGIN
         UPDATE channels c SET seq = c.seq + 1, ord = c.ord + 1, last_ts = greatest(now_us, c.last_ts) + 1, changed = pg_current_xact_id(),
             updated_ts = greatest(now_us, c.last_ts) + 1, latest_ts = greatest(now_us, c.last_ts) + 1, latest_user = author,
             latest_preview = message_preview,
-            is_hot = CASE WHEN heat = 2 AND c.last_ts > now_us - hot_gap_us() THEN hot_allowed() ELSE false END
+            is_hot = CASE WHEN heat = 2 AND abs(c.last_ts - now_us) < hot_gap_us() THEN hot_allowed() ELSE false END
         WHERE c.id = channel AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived AND NOT c.is_hot
         RETURNING c.seq, c.ord, c.last_ts AS ts, channel_traits(c.type, c.strategy_in_use, c.generation) AS traits, c.is_hot INTO head;
         IF head.is_hot THEN
@@ -277,6 +280,9 @@ BEGIN
     END IF;
     IF head.seq IS NULL OR own IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'may not be posted';
+    END IF;
+    IF head.ts > now_us + clock_ahead_us() THEN
+        PERFORM clock_passed(head.ts);
     END IF;
     INSERT INTO messages (channel_id, ts, seq, ord, user_id, author_posts, counted, body, extra, client_msg_id)
     VALUES (channel, head.ts, head.seq, head.ord, author, own, true, message_body, message_extra, client_msg_id);

@@ -30,6 +30,9 @@ BEGIN
     UPDATE channels c SET seq = c.seq + size, last_ts = greatest(clock_us(), c.last_ts + 1) + size - 1, changed = pg_current_xact_id(),
         member_count = c.member_count + size, numbers = c.numbers + size - cardinality(free)
     WHERE c.id = channel RETURNING * INTO head;
+    IF head.last_ts > clock_us() + clock_ahead_us() THEN
+        PERFORM clock_passed(head.last_ts);
+    END IF;
     INSERT INTO messages (channel_id, ts, seq, ord, user_id, counted, subtype, body, extra)
     SELECT channel, head.last_ts - size + n, head.seq - size + n, head.ord, added[n], false, 'channel_join',
            '<@' || added[n] || '> has joined the channel', CASE WHEN inviter <> added[n] THEN json_build_object('inviter', inviter)::text END

@@ -279,14 +279,16 @@ BEGIN
 END $$;
 
 -- The first `count` threads that a user follows after the given place, except those in archived channels. Unread threads come first, then
--- those with the newest activity. Place and unread are as of `until` (0: now), so that posts between two pages move nothing; the state is
--- current.
+-- those with the newest activity. Place and unread are as of `until` (0: now, or the last reply if that
+-- is ahead of the clock), so that posts between two pages move nothing; the state is current.
 CREATE FUNCTION threads_list(workspace text, caller text, unread_only boolean, until bigint, after_unread boolean, after_activity bigint,
                              after_channel text, after_thread bigint, count integer)
 RETURNS TABLE (as_of bigint, channel_id text, thread_ts bigint, unread boolean, activity bigint, latest_reply bigint, state text)
 LANGUAGE sql STABLE AS $$
     WITH asked AS MATERIALIZED (
-        SELECT CASE WHEN until > 0 THEN until ELSE clock_us() END AS until
+        SELECT CASE WHEN until > 0 THEN until
+                    ELSE greatest(clock_us(), (SELECT max(greatest(r.last_ts, r.thread_ts)) FROM thread_rows r
+                                               WHERE r.user_id = caller AND r.following)) END AS until
     ), followed AS (
         SELECT r.channel_id, r.thread_ts, r.latest_reply,
                r.latest_reply > r.ts AND EXISTS (

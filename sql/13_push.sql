@@ -111,7 +111,7 @@ CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint, most bigint)
 RETURNS TABLE (dropped bigint, links_dropped bigint, has_more boolean) LANGUAGE sql VOLATILE AS $$
     WITH expired AS MATERIALIZED (
         SELECT e.ctid AS place FROM app_events e JOIN apps a ON a.id = e.app_id
-        WHERE e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second'
+        WHERE e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second' AND (SELECT clock_hold_us()) = 0
           AND CASE WHEN e.frame IS NULL THEN e.due_at < now() - interval '10 minutes'
               ELSE e.queued_at < now() - CASE WHEN a.events_url IS NULL THEN link_keep_s ELSE keep_s END * interval '1 second' END
         LIMIT most FOR UPDATE OF e SKIP LOCKED

@@ -126,7 +126,7 @@ BEGIN
         SELECT 1 FROM pg_stat_activity a WHERE a.datname = current_database() AND a.application_name = 'tidings');
     FOR unused IN
         SELECT v.functions FROM versions_in_use v WHERE v.functions <> own_functions GROUP BY v.functions
-        HAVING max(v.used_at) < now() - keep_s * interval '1 second'
+        HAVING max(v.used_at) < now() - keep_s * interval '1 second' AND clock_hold_us() = 0
            AND max(v.made_at) < (SELECT max(y.made_at) FROM versions_in_use y)
     LOOP
         DELETE FROM versions_in_use v WHERE v.functions = unused AND v.used_at < now() - keep_s * interval '1 second';

@@ -205,7 +205,8 @@ BEGIN
     RETURN QUERY SELECT * FROM month_expiring;
 END $$;
 
--- One piece of the work on a month, of about `budget_ms`. `state`: 'none', there is nothing to do; 'elsewhere', another instance is at it;
+-- One piece of the work on a month, of about `budget_ms`. `state`: 'none', there is nothing to do, or
+-- the clock has leapt; 'elsewhere', another instance is at it;
 -- 'going', call again; 'gone', that was the last piece of this month.
 CREATE FUNCTION month_expire(keep_days integer, budget_ms integer, begins boolean, OUT state text, OUT month text, OUT step text,
                              OUT piece_rows bigint, OUT rows bigint, OUT pieces bigint, OUT age_ms bigint)
@@ -221,6 +222,10 @@ BEGIN
     IF NOT upkeep_try() THEN
         state := 'elsewhere';
         age_ms := (SELECT extract(epoch FROM clock_timestamp() - e.began) * 1000 FROM month_expiring e);
+        RETURN;
+    END IF;
+    IF clock_hold_us() > 0 THEN
+        state := 'none';
         RETURN;
     END IF;
     SELECT * INTO m FROM month_under_way(keep_days, begins);

@@ -78,6 +78,10 @@ BEGIN
     UPDATE push_turns t SET due_at = least(t.due_at, push_next(t)) WHERE t.user_id = ANY (users) AND t.leased_at IS NULL AND t.tries = 0;
 END $$;
 
+-- Until when a conversation rests. A rest that ends later than any may was begun while the clock was ahead, and is over.
+CREATE FUNCTION push_rest(j push_jobs) RETURNS timestamptz LANGUAGE sql VOLATILE AS
+$$ SELECT CASE WHEN j.rests_until <= clock_timestamp() + interval '1 minute' THEN j.rests_until END $$;
+
 -- Adds jobs, one per entry, for users whose turns the caller has locked. Messages up to the last one that a user was notified of add
 -- nothing. Returns the number of jobs.
 CREATE FUNCTION push_jobs_add(users text[], channels text[], threads bigint[], tss bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -92,7 +96,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT x.* FROM push_turns x WHERE x.user_id = w.user_id OFFSET 0) t -- a lookup, however many turns the planner expects
         ORDER BY t.user_id, t.app, t.device_id, w.channel, w.thread
         ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET ts = greatest(j.ts, excluded.ts),
-            due_at = greatest(excluded.due_at, j.rests_until), since = coalesce(CASE WHEN j.due_at IS NOT NULL THEN j.since END, excluded.since),
+            due_at = greatest(excluded.due_at, push_rest(j)), since = coalesce(CASE WHEN j.due_at IS NOT NULL THEN j.since END, excluded.since),
             is_dead = false, changed_at = now()
         WHERE excluded.ts > j.told_ts
         RETURNING 1
@@ -187,7 +191,7 @@ BEGIN
     UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, changed_at = now(),
         since = CASE WHEN j.due_at IS NULL THEN clock_timestamp() ELSE j.since END,
         due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn set by push_turns_touch()
-                          CASE WHEN e.kind = 'edit' THEN j.rests_until END)
+                          CASE WHEN e.kind = 'edit' THEN push_rest(j) END)
     FROM unnest(kinds, channels, tss, users) AS e (kind, channel, ts, about)
     WHERE j.user_id = ANY (touched) AND j.is_shown AND (j.due_at IS NULL OR e.kind = 'edit') AND j.channel_id = e.channel
       AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about

@@ -420,7 +420,7 @@ CREATE FUNCTION pushes_clean(keep_s bigint, dead_keep_s bigint, most bigint) RET
     WITH gone AS (
         DELETE FROM push_jobs j WHERE j.ctid = ANY (ARRAY(
             SELECT x.ctid FROM push_jobs x
-            WHERE x.due_at IS NULL AND x.changed_at < now() - CASE WHEN x.is_dead THEN dead_keep_s ELSE keep_s END * interval '1 second'
+            WHERE x.due_at IS NULL AND (SELECT clock_hold_us()) = 0 AND x.changed_at < now() - CASE WHEN x.is_dead THEN dead_keep_s ELSE keep_s END * interval '1 second'
               AND x.changed_at < now() - least(keep_s, dead_keep_s) * interval '1 second'
             ORDER BY x.changed_at LIMIT most FOR UPDATE SKIP LOCKED))
         RETURNING 1

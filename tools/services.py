@@ -48,7 +48,7 @@ SOCKET_PATH_MAX = 107
 
 class Postgres(Service):
     """Postgres with a password of its own. `url` is by Unix socket (the fastest), `tcp_url` the
-    same by 127.0.0.1. `settings` go on top of SETTINGS."""
+    same by 127.0.0.1. `settings` go on top of SETTINGS, `environment` on top of the caller's."""
 
     name = "postgres"
     programs = ("postgres",)
@@ -65,6 +65,7 @@ class Postgres(Service):
     def __init__(self, directory, port=None, log=None, settings=None):
         super().__init__(directory, port, log)
         self.settings = {**self.SETTINGS, **(settings or {})}
+        self.environment = {}
         self.home = self._home()
         self.socket_directory = self.home / "socket"
 
@@ -151,7 +152,7 @@ class Postgres(Service):
         argv = [POSTGRES_BIN / "postgres", "-D", self.home / "data"]
         for key, value in options.items():
             argv += ["-c", f"{key}={value}"]
-        return argv, dict(os.environ, LC_ALL="C.UTF-8")
+        return argv, dict(os.environ, LC_ALL="C.UTF-8", **self.environment)
 
     def start(self, wait=True, timeout=None):
         super().start(wait, timeout)

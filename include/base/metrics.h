@@ -127,6 +127,10 @@
     X(SNAPSHOT_OLDEST_S, gauge, "tidings_postgres_oldest_snapshot_seconds", "",                    \
       "Age of the transaction or slot that keeps Postgres from removing old row versions; 0: "     \
       "none")                                                                                      \
+    X(CLOCK_AHEAD_S, gauge, "tidings_clock_ahead_seconds", "",                                     \
+      "How far the highest ts of a channel is ahead of Postgres' clock")                           \
+    X(CLOCK_HOLD_S, gauge, "tidings_clock_hold_seconds", "",                                       \
+      "How long nothing will be deleted by age, because Postgres' clock has leapt")                \
     X(DEADLOCKS, counter, "tidings_postgres_deadlocks_total", "",                                  \
       "Deadlocks in this database, as counted by Postgres")                                        \
     X(HOT_CHANNELS, gauge, "tidings_hot_channels", "",                                             \

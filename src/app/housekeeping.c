@@ -29,8 +29,8 @@ enum {
     CALM_INTERVAL_S = 5,
     FOLDING_INTERVAL_S = 1,
     HOT_QUIET_US = 10 * 1000 * 1000,
-    MONTHS_INTERVAL_S = 10,     // the instance working on a month may have died
-    PARTITIONS_INTERVAL_S = 60, // Postgres' clock may leap, such as after its machine was suspended
+    MONTHS_INTERVAL_S = 10,    // the instance working on a month may have died
+    PARTITIONS_INTERVAL_S = 5, // Postgres' clock may leap, such as after its machine was suspended
     RETRY_S = 10,
     BUSY_S = 60,
     ELSEWHERE_S = 5,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads measurements of Postgres (outbox depth, oldest snapshot, hot channels, deadlocks) into
-// metrics.
+// Reads measurements of Postgres (clock, outbox depth, oldest snapshot, hot channels, deadlocks)
+// into metrics.
 #include "measures.h"
 
 #include "base/clock.h"
@@ -24,6 +24,20 @@ static const struct statement MONTH = {
 
 static const struct statement DEADLOCKS = {
     "deadlocks", "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"};
+
+static const struct statement CLOCK = {"clock_note", "SELECT ahead_s, hold_s FROM clock_note()"};
+
+static int clock_measure(struct session *session)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    int r = session_call(session, &CLOCK, NULL, &result);
+
+    if (r < 0)
+        return r;
+    metric_set(METRIC_CLOCK_AHEAD_S, result_int(result, 0, 0));
+    metric_set(METRIC_CLOCK_HOLD_S, result_int(result, 0, 1));
+    return 0;
+}
 
 static int outbox_measure(struct session *session)
 {
@@ -90,7 +104,9 @@ int measures_take(struct measures *measures, struct session *session)
 
     if (began_ms < measures->due_ms)
         return 0;
-    int r = outbox_measure(session);
+    int r = clock_measure(session);
+    if (r >= 0)
+        r = outbox_measure(session);
     if (r >= 0)
         r = snapshot_measure(measures, session);
     if (r >= 0)

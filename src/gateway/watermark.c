@@ -44,9 +44,11 @@ static void received_update(struct gateway *gateway, bool late)
         w->notes[0] = w->notes[1] = now;
         if (missed_marks_noted_xid(gateway) > 0) // noted when the first connection was opened
             w->notes[0].xid = missed_marks_noted_xid(gateway);
-    } else if (!late && now.seconds - w->notes[1].seconds >= RECEIVED_LAG_S) {
+        w->noted_ms = loop_now_ms(gateway->loop);
+    } else if (!late && w->asked_ms - w->noted_ms >= RECEIVED_LAG_S * 1000) {
         w->notes[0] = w->notes[1];
         w->notes[1] = now;
+        w->noted_ms = loop_now_ms(gateway->loop);
     }
     w->next.received_xid = w->notes[0].xid < now.xid ? w->notes[0].xid : now.xid;
 }

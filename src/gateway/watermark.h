@@ -17,6 +17,7 @@ struct watermark {
     struct position position; // xid 0: none yet
     struct position next;     // the one waited for; xid 0: none
     struct position notes[2]; // earlier ones; the first is the older
+    int64_t noted_ms;         // when the second one was taken
     uint32_t serial;          // number of the query that gave `position`
     uint32_t next_serial;     // number of the last query
     int waiting;              // feeds that have not sent enough for `next`

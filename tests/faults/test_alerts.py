@@ -182,6 +182,12 @@ def old_month_that_somebody_reads(parts, people):
                 upkeep.kill()
 
 
+def clock_that_was_stepped(parts):
+    """As if it had been two hours ahead when it was noted last."""
+    with parts.database() as database:
+        database.execute("UPDATE clock_seen SET us = us + 7200 * 1000000::bigint")
+
+
 def post_some(people):
     for number in range(20):
         people.ann.post(people.channel, f"to carry {number}")
@@ -212,6 +218,8 @@ def test_each_alert_fires_for_its_fault(parts, watched, prometheus, people):
     with standing_still(parts.kafka):
         post_some(people)
         prometheus.wait_fired("TidingsKafkaUnreachable", "TidingsOutboxOld")
+    clock_that_was_stepped(parts)
+    prometheus.wait_fired("TidingsClockStepped")
     parts.postgres.kill()
     watched.kill()
     prometheus.wait_fired("TidingsPostgresUnreachable", "TidingsInstanceDown", "TidingsHousekeepingFails")

@@ -194,7 +194,8 @@ def first_start(world, back):
         DELETE FROM devices WHERE user_id = '{world.users[back]}'"""
 
 
-PUSHES = ("pushes_add", "pushes_take", "pushes_settle", "push_dead_retry", "push_dead_drop", "notifications_set", "push_apps_delete")
+PUSHES = ("pushes_add", "pushes_take", "pushes_settle", "push_dead_retry", "push_dead_drop", "notifications_set", "push_apps_delete",
+          "clock_went_back")
 BEFORE = {**{name: phones for name in PUSHES}, "notifications_set of a new phone": first_start, "members_add of ex-members": left, **{f"month_expire, {step}": month(step) for step in MONTH_STEPS}}
 ADD = of_channel("SELECT members_add(%(row)s, l.id, %(users)s::text[], %(user)s) FROM (SELECT id FROM channels"
                  " WHERE id = %(channel)s FOR NO KEY UPDATE) l")
@@ -230,6 +231,7 @@ WRITERS = {
     "threads_unfollow": of_channel("SELECT threads_unfollow(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
     "threads_mark": of_channel("SELECT threads_mark(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, %(message)s * 2)"),
     "outbox_delete": outbox,
+    "clock_went_back": of_channel("SELECT clock_went_back()"),
     "link_events_ack": events("SELECT link_events_ack(%(apps)s, %(channels)s, %(seqs)s, %(texts)s)"),
     "app_secrets_put": events("SELECT app_secrets_put(ARRAY[%(app)s], '{}', '{}')"),
     "devices_register": device,
