@@ -145,6 +145,17 @@ static bool take_apns(struct invocation *invocation, struct push_app_change *cha
     return true;
 }
 
+// As a JSON object, or as its text.
+static bool take_account(struct invocation *invocation, bool is_required, const char **ret_text)
+{
+    static const char name[] = "service_account";
+
+    if (request_arg_is_text(invocation->request, name) || !invocation_has(invocation, name))
+        return take_field_text(invocation, name, is_required, ret_text);
+    *ret_text = request_arg(invocation->request, name);
+    return true;
+}
+
 static bool take_fcm(struct invocation *invocation, struct push_app_change *change,
                      struct json_writer *w)
 {
@@ -152,7 +163,7 @@ static bool take_fcm(struct invocation *invocation, struct push_app_change *chan
     const char *text;
     const char *invalid;
 
-    if (!take_field_text(invocation, "service_account", change->is_new, &text))
+    if (!take_account(invocation, change->is_new, &text))
         return false;
     if (!text)
         return true;

@@ -2,6 +2,7 @@
 """admin.pushApps.*: keys are checked when they are set, stored encrypted, and never returned."""
 
 import base64
+import json
 
 import pytest
 
@@ -32,6 +33,15 @@ def test_an_app_of_each_platform(environment, workspace, platform, encoding):
     assert "PRIVATE" not in environment.instances[0].log.read_text()
 
 
+def test_a_service_account_as_an_object(workspace):
+    """As well as its JSON in a string."""
+    admin, account = workspace.admin, json.loads(service_account(project_id="demo-2"))
+    app = admin.ok("admin.pushApps.create", name="one", platform="fcm", service_account=account)["app"]
+    assert app["project_id"] == "demo-2"
+    changed = admin.ok("admin.pushApps.update", name="one", platform="fcm", service_account={**account, "project_id": "demo-3"})["app"]
+    assert changed["project_id"] == "demo-3"
+
+
 def test_names(workspace):
     admin = workspace.admin
     admin.ok("admin.pushApps.create", name="com.example_chat-1", platform="matrix")
@@ -52,7 +62,8 @@ BAD = [
     ({**APNS, "key": ec_key, "environment": "test"}, "invalid_arguments", "environment"),
     ({"platform": "fcm"}, "invalid_arguments", "service_account"),
     ({"platform": "fcm", "service_account": "{"}, "invalid_key", "service_account"),
-    ({"platform": "fcm", "service_account": {"type": "service_account"}}, "invalid_arguments", "service_account"),
+    ({"platform": "fcm", "service_account": {"type": "service_account"}}, "invalid_key", "project_id"),
+    ({"platform": "fcm", "service_account": ["service_account"]}, "invalid_key", "service_account"),
     ({"platform": "webpush"}, "invalid_arguments", "subject"),
     ({"platform": "webpush", "subject": "ops@example.com"}, "invalid_arguments", "subject"),
     *[({"platform": "fcm", "service_account": lambda c=change: service_account(**c)}, "invalid_key", next(iter(change)))
