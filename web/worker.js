@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows what Web Push brings while no page is open: one notification a channel, the newest, and the badge. A push without an alert says
-// what the badge is now, and of which channel what was shown has been read.
+// Shows what Web Push brings while no page is open: one notification a conversation, the newest, and the badge. A push without an alert says
+// what the badge is now, and which message is not to be shown any more.
 
 addEventListener("install", () => skipWaiting());
 
@@ -17,16 +17,24 @@ async function show(push) {
   if (push.aps.badge !== undefined) await setBadge(push.aps.badge);
 }
 
+// Without a sound it replaces what is shown, silently. What is shown anew makes itself heard, also in the place of an earlier one.
 async function notify({ aps, tidings }) {
-  if (aps.alert === undefined) return withdraw(aps.badge === 0 ? undefined : tidings.channel ?? "none");
+  if (aps.alert === undefined) return withdraw(aps, tidings);
   const { title, subtitle, body } = aps.alert;
   const text = [subtitle, body].filter(Boolean).join("\n");
-  await registration.showNotification(title, { body: text, tag: aps["thread-id"] ?? "summary", data: tidings, icon: "/app/icon.svg" });
+  const silent = aps.sound === undefined;
+  await registration.showNotification(title, { body: text, tag: tagOf(tidings), data: tidings, icon: "/app/icon.svg", silent, renotify: !silent });
 }
 
-// Of that channel; undefined: all.
-async function withdraw(channel) {
-  for (const shown of await registration.getNotifications({ tag: channel })) shown.close();
+// A thread's notification stands beside its channel's. What sums up is of no channel.
+function tagOf({ channel, thread_ts: threadTs }) {
+  return [channel ?? "summary", threadTs].filter(Boolean).join(".");
+}
+
+// That of the message, or of an earlier one in its place. Without a message, a badge of 0 clears all.
+async function withdraw(aps, tidings) {
+  const isGone = tidings.ts === undefined ? () => aps.badge === 0 : ({ tag, data }) => tag === tagOf(tidings) && data.ts <= tidings.ts;
+  (await registration.getNotifications()).filter(isGone).forEach((shown) => shown.close());
 }
 
 // Not every browser has one.

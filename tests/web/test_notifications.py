@@ -182,6 +182,10 @@ class Worker:
         """Clicks the notification; answers which addresses were opened for it."""
         return self.page.context.service_workers[0].evaluate(CLICK, tag)
 
+    def makes_itself_heard(self):
+        return self.page.evaluate("async () => (await (await navigator.serviceWorker.getRegistration('/app/')).getNotifications())"
+                                  ".map(({silent, renotify}) => renotify && !silent)")
+
     def shown(self):
         return self.page.evaluate("async () => (await (await navigator.serviceWorker.getRegistration('/app/')).getNotifications())"
                                   ".map(({title, body, tag}) => [title, body, tag])")
@@ -203,6 +207,31 @@ def test_what_the_worker_shows(room, screens, dialog_of, push_app):
     wait_until(lambda: worker.shown() == [["New messages", "", "summary"]])
     worker.push({"aps": {"badge": 0}, "tidings": {}})
     wait_until(lambda: worker.shown() == [])
+
+
+def test_a_thread_beside_its_channel(room, screens, dialog_of, push_app):
+    """Each is withdrawn by its message, which a later one in its place survives."""
+    _, bob, channel, _ = room
+    worker = Worker(subscribed(dialog_of(screens(bob, script=SUBSCRIBE, permissions=["notifications"]))), bob.url)
+    first, later, thread = "1717200000.000100", "1717200000.000300", {"thread_ts": "1717200000.000000"}
+    places = {channel: {"channel": channel, "ts": later}, f"{channel}.{thread['thread_ts']}": {"channel": channel, "ts": first, **thread}}
+    for tag, place in places.items():
+        worker.show({"aps": {"alert": {"title": "ann", "body": tag}, "badge": 2, "thread-id": channel, "sound": "default"}, "tidings": place},
+                    lambda wanted=tag: ["ann", wanted, wanted] in worker.shown())
+    assert len(worker.shown()) == 2
+    worker.push({"aps": {"badge": 2}, "tidings": {"channel": channel, "ts": first}})
+    worker.push({"aps": {"badge": 1}, "tidings": {"channel": channel, "ts": first, **thread}})
+    wait_until(lambda: worker.shown() == [["ann", channel, channel]])
+
+
+def test_what_replaces_without_a_sound(room, screens, dialog_of, push_app):
+    _, bob, channel, _ = room
+    worker = Worker(subscribed(dialog_of(screens(bob, script=SUBSCRIBE, permissions=["notifications"]))), bob.url)
+    about = {"channel": channel, "ts": "1717200000.000100"}
+    for body, sound in (("said", {"sound": "default"}), ("edited", {"interruption-level": "passive"})):
+        worker.show({"aps": {"alert": {"title": "ann", "body": body}, "badge": 1, "thread-id": channel, **sound}, "tidings": about},
+                    lambda wanted=body: worker.shown() == [["ann", wanted, channel]])
+        assert worker.makes_itself_heard() == [body == "said"]
 
 
 def test_a_badge_that_is_refused_keeps_nothing_from_being_shown(room, screens, dialog_of, push_app):
@@ -246,7 +275,7 @@ def test_a_click_opens_the_thread_of_a_reply(room, notified):
     ann, _, channel, name = room
     root = ann.post(channel, "root")
     screen = notified(ann.post(channel, "the one", thread_ts=root), thread_ts=root)
-    assert screen.worker.click(channel) == []
+    assert screen.worker.click(f"{channel}.{root}") == []
     device = screen.devices[0]
     expect(device.root.get_by_role("heading", name=f"#{name}")).to_be_visible()
     reply = device.pane.get_by_role("listitem").filter(has=screen.page.get_by_text("the one", exact=True))
@@ -261,7 +290,7 @@ def test_a_click_while_no_page_is_open_opens_one_at_the_message(room, notified, 
     screen = notified(ts, **thread)
     permalink = ann.ok("chat.getPermalink", channel=channel, message_ts=ts)["permalink"]
     screen.page.goto("about:blank")
-    [opened] = screen.worker.click(channel)
+    [opened] = screen.worker.click(".".join([channel, *thread.values()]))
     assert opened.startswith("/archives/") and permalink.partition("?")[0].endswith(opened.partition("?")[0])
     screen.page.goto(f"{ann.url}{opened}")
     where = screen.devices[0].pane if in_thread else screen.devices[0].root
