@@ -34,7 +34,10 @@ END $$;
 CREATE FUNCTION clock_went_back() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM FROM push_turns t WHERE t.due_at IS NOT NULL ORDER BY t.user_id, t.app, t.device_id FOR NO KEY UPDATE;
-    UPDATE push_jobs j SET due_at = clock_timestamp(), since = least(j.since, clock_timestamp()) WHERE j.due_at > clock_timestamp();
+    UPDATE push_jobs j SET due_at = CASE WHEN j.due_at > clock_timestamp() THEN clock_timestamp() ELSE j.due_at END,
+        since = CASE WHEN j.since > clock_timestamp() THEN clock_timestamp() ELSE j.since END,
+        check_at = CASE WHEN j.check_at > clock_timestamp() THEN clock_timestamp() ELSE j.check_at END
+    WHERE j.due_at > clock_timestamp() OR j.check_at > clock_timestamp();
     UPDATE push_turns t SET due_at = clock_timestamp() + interval '1 minute' WHERE t.due_at > clock_timestamp() + interval '1 minute';
     PERFORM FROM apps a ORDER BY a.id FOR NO KEY UPDATE;
     UPDATE apps a SET linked_at = least(a.linked_at, now()), linked_since = least(a.linked_since, clock_us()), verify_at = least(a.verify_at, now())

@@ -85,6 +85,9 @@ DECLARE
 BEGIN
     UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND (u.workspace_id = workspace) IS TRUE
     RETURNING user_reply(u, false) INTO object;
+    IF object IS NOT NULL THEN
+        PERFORM push_recheck(user_id, NULL);
+    END IF;
     RETURN QUERY SELECT CASE WHEN object IS NULL THEN 'user_not_found' END, '{}'::text, '{"user":' || object || '}';
 END $$;
 

@@ -88,7 +88,7 @@ BEGIN
     WHERE m.channel_id = channel AND m.user_id = caller AND (m.muted <> now_muted OR m.notify <> now_notify);
     altered := FOUND;
     IF altered THEN
-        PERFORM push_touch(caller);
+        PERFORM push_recheck(caller, channel);
         PERFORM outbox_put(outbox_id, channel, 0, 0, 'preference', caller);
     END IF;
     RETURN QUERY SELECT NULL::text, '{"muted":' || m.muted::text || ',"notify":"'

@@ -132,7 +132,7 @@ BEGIN
                      FROM channel_heads c WHERE c.id = channel;
         RETURN;
     END IF;
-    PERFORM push_touch(caller);
+    PERFORM push_recheck(caller, channel);
     RETURN QUERY SELECT NULL::text, '{}';
 END $$;
 

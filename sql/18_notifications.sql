@@ -46,15 +46,15 @@ END $$;
 CREATE FUNCTION notification_settings_hear_all(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
 $$ SELECT s.level = 'all' OR s.badge = 'all' $$;
 
--- Applies changed settings: notifications that were put off, and the badge, are decided again. The lock on the user makes a device that is
--- being registered have the old settings and be seen here, or have the new ones.
+-- Applies changed settings: notifications that were put off, what is shown, and the badge are decided again. The lock on the user makes a
+-- device that is being registered have the old settings and be seen here, or have the new ones.
 CREATE FUNCTION notification_settings_use(s notification_settings) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 BEGIN
     PERFORM FROM users u WHERE u.id = s.user_id FOR NO KEY UPDATE;
     PERFORM FROM devices d WHERE d.user_id = s.user_id ORDER BY d.user_id, d.app, d.device_id FOR NO KEY UPDATE;
     UPDATE devices d SET hears_all = notification_settings_hear_all(s)
     WHERE d.user_id = s.user_id AND d.hears_all <> notification_settings_hear_all(s);
-    PERFORM push_touch(s.user_id);
+    PERFORM push_recheck(s.user_id, NULL);
     UPDATE push_jobs j SET due_at = clock_timestamp(), since = clock_timestamp() WHERE j.user_id = s.user_id AND j.is_quiet AND j.due_at > clock_timestamp();
 END $$;
 
@@ -132,7 +132,8 @@ DECLARE
     s notification_settings := notification_settings_of(caller);
 BEGIN
     s.snooze_until := extract(epoch FROM now())::bigint + 60 * minutes;
-    INSERT INTO notification_settings SELECT s.* ON CONFLICT (user_id) DO UPDATE SET snooze_until = excluded.snooze_until;
+    INSERT INTO notification_settings AS o SELECT s.* ON CONFLICT (user_id) DO UPDATE SET snooze_until = excluded.snooze_until RETURNING o.* INTO s;
+    PERFORM notification_settings_use(s);
     RETURN QUERY SELECT NULL::text, jsonb_build_object('snooze_enabled', true, 'snooze_endtime', s.snooze_until, 'snooze_remaining', 60 * minutes)::text;
 END $$;
 

@@ -65,11 +65,11 @@ BEGIN
     PERFORM push_turns_touch(ARRAY[owner]);
 END $$;
 
--- When a device's next job is due. PL/pgSQL, here and below, keeps its plans; a function in SQL would be planned at each call.
+-- When a device's next job is due or to be checked. PL/pgSQL, here and below, keeps its plans; a function in SQL would be planned at each call.
 CREATE FUNCTION push_next(t push_turns) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT min(j.due_at) FROM push_jobs j
-            WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id) AND j.due_at IS NOT NULL);
+    RETURN (SELECT min(least(j.due_at, j.check_at)) FROM push_jobs j
+            WHERE (j.user_id, j.app, j.device_id) = (t.user_id, t.app, t.device_id));
 END $$;
 
 -- Brings the turns of these users, which the caller has locked, forward to their devices' next jobs.
@@ -106,27 +106,31 @@ BEGIN
 END $$;
 
 -- The users whom posts and edits concern, one event per entry: users mentioned, members of a direct conversation, members who are notified
--- of all messages in the channel, followers of the thread. Whether they are notified is decided later. The posts of a channel are handled
--- together, as a range of ts; each edit is handled alone.
-CREATE FUNCTION push_targets(kinds text[], workspaces text[], channels text[], tss bigint[], users text[])
+-- of all messages in the channel, followers of the thread; of an edit, only those whom it mentions anew. Whether they are notified is
+-- decided later. The posts of a channel are handled together, as a range of ts; each edit is handled alone.
+CREATE FUNCTION push_targets(kinds text[], workspaces text[], channels text[], seqs bigint[], tss bigint[], users text[])
 RETURNS TABLE (user_id text, channel text, thread bigint, ts bigint) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
     WITH stretches AS MATERIALIZED (
-        SELECT e.workspace, e.channel, min(e.ts) AS low, max(e.ts) AS high, min(e.author) AS author, min(e.author) = max(e.author) AS is_of_one
-        FROM unnest(kinds, workspaces, channels, tss, users) AS e (kind, workspace, channel, ts, author) WHERE e.kind IN ('post', 'edit')
-        GROUP BY e.workspace, e.channel, CASE WHEN e.kind = 'edit' THEN e.ts END
+        SELECT e.workspace, e.channel, min(e.ts) AS low, max(e.ts) AS high, min(e.author) AS author, min(e.author) = max(e.author) AS is_of_one,
+               CASE WHEN e.kind = 'edit' THEN e.seq END AS edit
+        FROM unnest(kinds, workspaces, channels, seqs, tss, users) AS e (kind, workspace, channel, seq, ts, author) WHERE e.kind IN ('post', 'edit')
+        GROUP BY e.workspace, e.channel, CASE WHEN e.kind = 'edit' THEN e.seq END
     ), loud AS MATERIALIZED (
         SELECT w.workspace FROM (SELECT DISTINCT s.workspace FROM stretches s) w
         WHERE EXISTS (SELECT 1 FROM devices d WHERE d.workspace_id = w.workspace AND d.hears_all)
     ), posts AS MATERIALIZED (
-        SELECT s.*, m.ts, m.has_replies, n.users AS named, n.tss AS named_tss, c.people IS NOT NULL OR n.users @> '{""}' AS is_for_all
+        SELECT s.*, m.ts, m.has_replies, n.users AS named, n.tss AS named_tss, h.mentioned,
+               s.edit IS NULL AND c.people IS NOT NULL OR n.users @> '{""}' AS is_for_all
         FROM stretches s
+        LEFT JOIN LATERAL (SELECT x.mentioned FROM changes x WHERE s.edit IS NOT NULL AND x.channel_id = s.channel AND x.seq = s.edit) h ON true
         CROSS JOIN LATERAL (SELECT x.people FROM channels x WHERE x.id = s.channel) c
         CROSS JOIN LATERAL (SELECT max(x.ts) FILTER (WHERE x.counted) AS ts, bool_or(x.thread_ts IS NOT NULL) AS has_replies
                             FROM messages x WHERE x.channel_id = s.channel AND x.ts BETWEEN s.low AND s.high AND NOT x.deleted) m
         CROSS JOIN LATERAL (SELECT array_agg(x.user_id) AS users, array_agg(x.ts) AS tss
-                            FROM mentions x WHERE x.channel_id = s.channel AND x.ts BETWEEN s.low AND s.high AND x.counted) n
+                            FROM mentions x WHERE x.channel_id = s.channel AND x.ts BETWEEN s.low AND s.high AND x.counted
+                              AND (s.edit IS NULL OR x.user_id = ANY (h.mentioned))) n
     ), found AS (
         SELECT n.user_id, p.channel, 0::bigint AS thread, n.ts, p.author, p.is_of_one
         FROM posts p CROSS JOIN LATERAL unnest(p.named, p.named_tss) AS n (user_id, ts) WHERE n.user_id <> ''
@@ -136,25 +140,29 @@ BEGIN
         UNION ALL
         SELECT m.user_id, p.channel, 0, p.ts, p.author, p.is_of_one
         FROM posts p CROSS JOIN LATERAL push_members(p.workspace, p.channel, true) AS m (user_id)
-        WHERE p.ts IS NOT NULL AND p.workspace IN (SELECT l.workspace FROM loud l)
+        WHERE p.ts IS NOT NULL AND p.edit IS NULL AND p.workspace IN (SELECT l.workspace FROM loud l)
         UNION ALL
         SELECT m.user_id, p.channel, 0, p.ts, p.author, p.is_of_one
         FROM posts p CROSS JOIN LATERAL (SELECT x.user_id FROM channel_members x
-                                         WHERE x.channel_id = p.channel AND x.notify = 'every' AND x.active) m WHERE p.ts IS NOT NULL
+                                         WHERE x.channel_id = p.channel AND x.notify = 'every' AND x.active) m
+        WHERE p.ts IS NOT NULL AND p.edit IS NULL
         UNION ALL
         SELECT f.user_id, p.channel, r.thread_ts, r.ts, p.author, p.is_of_one
         FROM posts p
         CROSS JOIN LATERAL (SELECT x.thread_ts, x.ts FROM messages x WHERE x.channel_id = p.channel AND x.ts BETWEEN p.low AND p.high
                               AND x.thread_ts IS NOT NULL AND NOT x.deleted) r
         CROSS JOIN LATERAL (SELECT x.user_id FROM thread_members x
-                            WHERE x.channel_id = p.channel AND x.thread_ts = r.thread_ts AND x.following
+                            WHERE x.channel_id = p.channel AND x.thread_ts = r.thread_ts AND x.following AND p.edit IS NULL
                             UNION ALL
                             SELECT x.user_id FROM mentions x
-                            WHERE x.channel_id = p.channel AND x.ts = r.ts AND x.user_id <> '' AND NOT x.counted) f
+                            WHERE x.channel_id = p.channel AND x.ts = r.ts AND x.user_id <> '' AND NOT x.counted
+                              AND (p.edit IS NULL OR x.user_id = ANY (p.mentioned))) f
         WHERE p.has_replies
     )
     SELECT f.user_id, f.channel, f.thread, max(f.ts) FROM found f
-    WHERE EXISTS (SELECT 1 FROM devices d WHERE d.user_id = f.user_id) AND NOT (f.is_of_one AND f.author = f.user_id)
+    WHERE EXISTS (SELECT 1 FROM devices d WHERE d.user_id = f.user_id)
+      AND NOT (f.is_of_one AND f.author = f.user_id -- whose badge changes if this opens what they had closed
+               AND NOT EXISTS (SELECT 1 FROM channel_members m WHERE m.channel_id = f.channel AND m.user_id = f.user_id AND m.closed_ord IS NOT NULL))
     GROUP BY 1, 2, 3;
 END $$;
 
@@ -168,7 +176,9 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT e.about AS user_id WHERE e.kind IN ('mark', 'thread_mark', 'thread_follow', 'join', 'leave')
             UNION ALL
-            SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.told_ts = e.ts
+            SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.shown_ts = e.ts
+            UNION ALL
+            SELECT j.user_id FROM push_jobs j WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.summed_ts = e.ts
             UNION ALL
             SELECT j.user_id FROM push_jobs j -- whose push of the message may be in flight; the last condition is that of the index
             WHERE e.kind IN ('edit', 'delete') AND j.channel_id = e.channel AND j.ts >= e.ts AND j.told_ts < e.ts AND j.ts > j.told_ts
@@ -183,26 +193,30 @@ BEGIN
         WHERE e.kind <> 'post' AND EXISTS (SELECT 1 FROM devices d WHERE d.user_id = a.user_id));
 END $$;
 
--- Makes jobs due again whose notification has to be replaced, because the message was edited, or withdrawn. The caller has locked the turns
--- of these users.
+-- Has the conversations checked of whose notifications, shown or under way, events may have changed what they say or whether they are
+-- wanted. The caller has locked the turns of these users.
 CREATE FUNCTION push_jobs_touch(touched text[], kinds text[], channels text[], tss bigint[], users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    UPDATE push_jobs j SET told_ts = CASE WHEN e.kind = 'edit' THEN j.told_ts - 1 ELSE j.told_ts END, changed_at = now(),
-        since = CASE WHEN j.due_at IS NULL THEN clock_timestamp() ELSE j.since END,
-        due_at = greatest(clock_timestamp() + interval '400 milliseconds', -- before the turn set by push_turns_touch()
-                          CASE WHEN e.kind = 'edit' THEN push_rest(j) END)
+    UPDATE push_jobs j SET check_at = least(j.check_at, greatest(clock_timestamp() + interval '400 milliseconds', -- before that of push_turns_touch()
+                                                                 CASE WHEN e.kind = 'edit' THEN push_rest(j) END))
     FROM unnest(kinds, channels, tss, users) AS e (kind, channel, ts, about)
-    WHERE j.user_id = ANY (touched) AND j.is_shown AND (j.due_at IS NULL OR e.kind = 'edit') AND j.channel_id = e.channel
-      AND CASE WHEN e.kind IN ('edit', 'delete') THEN j.told_ts = e.ts WHEN e.kind IN ('mark', 'leave') THEN j.user_id = e.about
-               WHEN e.kind = 'thread_mark' THEN j.user_id = e.about AND j.thread_ts = e.ts ELSE false END;
-    IF 'edit' = ANY (kinds) THEN -- a push of the message may be in flight
-        UPDATE push_jobs j SET edited_ts = e.ts, edited_at = clock_timestamp()
-        FROM unnest(kinds, channels, tss) AS e (kind, channel, ts)
-        WHERE e.kind = 'edit' AND j.user_id = ANY (touched) AND j.channel_id = e.channel AND j.told_ts < e.ts AND j.ts >= e.ts;
-        -- Of a push that was settled while this waited for the turns, push_touched() did not know.
+    WHERE j.user_id = ANY (touched) AND j.channel_id = e.channel AND (j.shown_ts IS NOT NULL OR j.summed_ts IS NOT NULL OR j.due_at IS NOT NULL)
+      AND CASE WHEN e.kind IN ('edit', 'delete') THEN e.ts IN (j.shown_ts, j.summed_ts) OR j.told_ts < e.ts AND j.ts >= e.ts
+               WHEN e.kind IN ('archive', 'unarchive') THEN true
+               WHEN e.kind <> 'post' THEN j.user_id = e.about END;
+    IF 'edit' = ANY (kinds) THEN -- of a push that was settled while this waited for the turns, push_touched() did not know
         PERFORM push_turns_follow(touched);
     END IF;
+END $$;
+
+-- Has all that a user's devices show of a channel checked (NULL: of all), and their badges: the user's own wishes have changed.
+CREATE FUNCTION push_recheck(owner text, channel text) RETURNS void LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+BEGIN
+    PERFORM push_touch(owner);
+    UPDATE push_jobs j SET check_at = least(j.check_at, clock_timestamp() + interval '400 milliseconds')
+    WHERE j.user_id = owner AND j.channel_id = coalesce(channel, j.channel_id)
+      AND (j.shown_ts IS NOT NULL OR j.summed_ts IS NOT NULL OR j.due_at IS NOT NULL);
 END $$;
 
 -- Notes that these users' read positions in these channels have changed, one per entry. Fan-out workers do not learn of such marks.
@@ -227,7 +241,7 @@ DECLARE
     touched text[] := CASE WHEN 'post' = ALL (kinds) THEN '{}' ELSE push_touched(kinds, workspaces, channels, seqs, tss, users) END;
 BEGIN
     SELECT coalesce(array_agg(t.user_id), '{}') AS users, array_agg(t.channel) AS channels, array_agg(t.thread) AS threads, array_agg(t.ts) AS tss
-    INTO found FROM push_targets(kinds, workspaces, channels, tss, users) t;
+    INTO found FROM push_targets(kinds, workspaces, channels, seqs, tss, users) t;
     added := 0;
     dropped := 0;
     IF found.users || touched <> '{}' THEN
@@ -238,9 +252,9 @@ BEGIN
     ELSIF cardinality(found.users) > 0 THEN
         added := push_jobs_add(found.users, found.channels, found.threads, found.tss);
     END IF;
-    IF cardinality(touched) > 0 OR 'edit' = ANY (kinds) THEN
+    IF cardinality(touched) > 0 THEN
         PERFORM push_turns_touch(touched);
-        PERFORM push_jobs_touch(found.users || touched, kinds, channels, tss, users);
+        PERFORM push_jobs_touch(touched, kinds, channels, tss, users);
         added := added + 1;
     END IF;
     RETURN NEXT;

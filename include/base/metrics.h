@@ -252,7 +252,7 @@
     X(NOTIFY_FULL, counter, "tidings_push_notifications_refused_total", "",                        \
       "Pushes refused by TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX")                  \
     X(NOTIFY_SKIPPED, counter, "tidings_push_skipped_total", "",                                   \
-      "Pushes suppressed, or sent without text, because the user was active")                      \
+      "Pushes put off because the user was active, each time")                                     \
     X(NOTIFY_NO_ROOM, counter, "tidings_push_jobs_dropped_total", "",                              \
       "Pending pushes dropped because of TIDINGS_PUSH_JOBS_MAX")                                   \
     X(NOTIFY_DIED, counter, "tidings_push_died_total", "", "Pushes that became dead letters")      \

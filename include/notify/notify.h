@@ -37,7 +37,7 @@ struct notify_answer {
 
 // What the device shows. Strings are owned by the push; NULL: none.
 struct notify_message {
-    char *title; // NULL: a silent push, which only sets the badge
+    char *title; // NULL: a silent push: the badge, and what is withdrawn
     char *subtitle;
     char *body;
     char *workspace_id;
@@ -49,7 +49,14 @@ struct notify_message {
     int64_t seq;
     int64_t badge; // negative: leave the badge unchanged
     int64_t ttl_s; // lifetime at the provider
+    bool is_quiet; // replaces what is shown, without a sound
 };
+
+// Whether the device makes a sound.
+static inline bool notify_message_rings(const struct notify_message *message)
+{
+    return message->title && !message->is_quiet;
+}
 
 // One push to one device. Owns everything in it.
 struct notify_push {

@@ -26,9 +26,9 @@
             "time a push is retried before it becomes a dead letter")                              \
     INTEGER(push_pause_ms, PUSH_PAUSE_MS, 1000, 0, 60000,                                          \
             "minimum time between two pushes of one conversation to one device")                   \
-    INTEGER(                                                                                       \
-        push_active_s, PUSH_ACTIVE_S, 60, 0, 86400,                                                \
-        "users active on an open socket within this time get no push; 0: all with an open socket") \
+    INTEGER(push_active_s, PUSH_ACTIVE_S, 60, 0, 86400,                                            \
+            "pushes wait while their user was active on an open socket within this time; 0: or "   \
+            "has one open")                                                                        \
     INTEGER(push_jobs_max, PUSH_JOBS_MAX, 1000000, 0, 1000000000,                                  \
             "pending pushes, one per conversation and device; more are dropped")                   \
     INTEGER(push_dead_keep_s, PUSH_DEAD_KEEP_S, 604800, 1, 31536000,                               \

@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEEP_S = 3600, CLEAN_MAX = 1000 };
+// A job is kept while its notification may be on the screen: so that it can be withdrawn.
+enum { KEEP_S = 3600, SHOWN_KEEP_S = 604800, CLEAN_MAX = 1000 };
 
 static const struct statement ADD = {
     "pushes_add", "SELECT added, dropped FROM pushes_add($1, $2, $3, $4, $5, $6, $7)"};
 static const struct statement HOLD = {"pushes_hold", "SELECT pushes_hold($1, $2, $3, $4, $5)"};
 static const struct statement SETTLE = {
-    "pushes_settle", "SELECT dead FROM pushes_settle($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
-                     "$11, $12, $13)"};
+    "pushes_settle", "SELECT dead FROM pushes_settle($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 static const struct statement WORKSPACES = {"push_workspaces",
                                             "SELECT workspace FROM push_workspaces()"};
 static const struct statement MET = {"push_workspace_met",
@@ -26,7 +26,7 @@ static const struct statement MET = {"push_workspace_met",
 static const struct statement DEPTH = {
     "pushes_waiting", "SELECT waiting, oldest_s::bigint, dead FROM pushes_waiting()"};
 static const struct statement CLEAN = {"pushes_clean",
-                                       "SELECT has_more FROM pushes_clean($1, $2, $3)"};
+                                       "SELECT has_more FROM pushes_clean($1, $2, $3, $4)"};
 
 void device_turn_free(struct device_turn *turn)
 {
@@ -98,11 +98,7 @@ int device_turns_settle(struct session *session, const struct list *settled,
     struct params params = {0};
 
     place_params(&params, settled);
-    COLUMN(&params, text, settled, turn->channel_id);
-    COLUMN(&params, int, settled, turn->thread_ts);
-    COLUMN(&params, int, settled, turn->ts);
-    COLUMN(&params, text, settled, turn->kind);
-    COLUMN(&params, int, settled, turn->badge);
+    COLUMN(&params, int, settled, turn->held_s);
     COLUMN(&params, text, settled, outcome_of(turn));
     COLUMN(&params, int, settled, turn->answer.wait_ms);
     COLUMN(&params, text, settled, turn->answer.reason);
@@ -183,6 +179,7 @@ int device_turns_clean(struct session *session, int64_t dead_keep_s)
     struct params params = {0};
 
     params_int(&params, KEEP_S);
+    params_int(&params, SHOWN_KEEP_S);
     params_int(&params, dead_keep_s);
     params_int(&params, CLEAN_MAX);
     int r = session_call(session, &CLEAN, &params, &result);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices' turns in Postgres (sql/19_pushes.sql, sql/20_push_turns.sql). All calls block; by one
-// thread at a time.
+// Devices' turns in Postgres (sql/19_pushes.sql to sql/22_push_outcomes.sql). All calls block; by
+// one thread at a time.
 #pragma once
 
 #include "base/list.h"
@@ -18,7 +18,9 @@ struct device_turn {
     char *app;
     char *device_id;
     char *channel_id; // "": no channel
-    char *kind;       // "message", "summary" (of deferred messages), "silent"
+    // "message", "summary" (of deferred messages), "replacement" or "withdrawal" (of what is
+    // shown), "silent"
+    char *kind;
     char app_id[NOTIFY_APP_ID_SIZE];
     int64_t lease;
     int64_t thread_ts; // 0: no thread
@@ -26,6 +28,7 @@ struct device_turn {
     int64_t happened_us; // 0: the push was deferred on purpose
     int64_t badge;
     int64_t shown_badge;      // the badge the device shows now; -1: unknown
+    int64_t held_s;           // the user is active for so long; 0: not, or the push does not ring
     int64_t hold_at_ms;       // when the lease must be renewed
     struct notify_push *push; // NULL once sent
     struct notify_answer answer;

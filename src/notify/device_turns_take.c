@@ -69,12 +69,12 @@ static bool ts_copy(int64_t ts, char **ret_text)
     return *ret_text != NULL;
 }
 
-// Pushes of a conversation replace each other. Badges and summaries have an id of their own.
+// Pushes of a conversation replace each other, and so do badges, and summaries.
 static bool collapse_id_make(const struct device_turn *turn, struct notify_message *message)
 {
     int length = turn->channel_id[0] == '\0'
                      ? asprintf(&message->collapse_id, "%s",
-                                strcmp(turn->kind, "summary") == 0 ? "summary" : "badge")
+                                strcmp(turn->kind, "silent") == 0 ? "badge" : "summary")
                  : message->thread_ts ? asprintf(&message->collapse_id, "%s.%s", turn->channel_id,
                                                  message->thread_ts)
                                       : asprintf(&message->collapse_id, "%s", turn->channel_id);
@@ -100,6 +100,7 @@ static bool message_read(const struct result *result, int row, const struct devi
     message->seq = result_int(result, row, COLUMN_SEQ);
     message->badge = turn->badge;
     message->ttl_s = result_int(result, row, COLUMN_TTL_S);
+    message->is_quiet = strcmp(turn->kind, "replacement") == 0;
     if (turn->channel_id[0] != '\0')
         message->channel_id = strdup(turn->channel_id);
     return text_copy(result, row, COLUMN_TITLE, &message->title) &&

@@ -227,23 +227,31 @@ static void turn_end(struct dispatcher *dispatcher, struct device_turn *turn)
     list_append(&dispatcher->settled, &turn->link);
 }
 
-// Reduces an active user's push to the badge; nothing is sent if the badge is unchanged.
-static void turn_reduce(struct device_turn *turn)
+// Puts an active user's push off, and reduces it to the badge; nothing is sent if the badge is
+// unchanged.
+static void turn_hold(struct device_turn *turn, int64_t active_s)
 {
     struct notify_message *message = &turn->push->message;
 
+    turn->held_s = active_s;
     turn->is_skipped = turn->badge == turn->shown_badge;
     free(TAKE(message->title));
     free(TAKE(message->subtitle));
     free(TAKE(message->body));
+    free(TAKE(message->channel_id)); // with a place, it would withdraw something
+    free(TAKE(message->thread_ts));
+    free(TAKE(message->ts));
+    free(message->collapse_id);
+    message->collapse_id = strdup("badge");
+    message->seq = 0;
     turn->happened_us = 0;
     metric_add(METRIC_NOTIFY_SKIPPED, 1);
 }
 
-static void actives_reduce(struct dispatcher *dispatcher, struct list *ready, size_t count)
+static void actives_hold(struct dispatcher *dispatcher, struct list *ready, size_t count)
 {
     const char **users = memory_must_new(count * sizeof *users);
-    bool *active = memory_must_new(count * sizeof *active);
+    int64_t *active_s = memory_must_new(count * sizeof *active_s);
     size_t i = 0;
 
     LIST_FOREACH(link, ready)
@@ -251,16 +259,16 @@ static void actives_reduce(struct dispatcher *dispatcher, struct list *ready, si
         users[i++] = LIST_ITEM(link, struct device_turn, link)->user_id;
     }
     if (activity_ask(dispatcher->pipeline, dispatcher->options.settings.push_active_s > 0, users,
-                     count, active) < 0)
+                     count, active_s) < 0)
         dispatcher->ask_at_ms = clock_monotonic_ms() + FAULT_MS;
     i = 0;
     LIST_FOREACH(link, ready)
     {
         struct device_turn *turn = LIST_ITEM(link, struct device_turn, link);
-        if (active[i++] && turn->push && turn->push->message.title)
-            turn_reduce(turn);
+        if (active_s[i++] > 0 && turn->push && notify_message_rings(&turn->push->message))
+            turn_hold(turn, active_s[i - 1]);
     }
-    free(active);
+    free(active_s);
     free(users);
 }
 
@@ -286,7 +294,7 @@ static void ready_send(struct dispatcher *dispatcher, struct list *ready, size_t
     struct list taken;
 
     if (count > 0 && clock_monotonic_ms() >= dispatcher->ask_at_ms)
-        actives_reduce(dispatcher, ready, count);
+        actives_hold(dispatcher, ready, count);
     list_init(&taken);
     list_append_all(&taken, ready);
     LIST_FOREACH(link, &taken)

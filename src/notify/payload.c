@@ -39,6 +39,23 @@ static void body_write(struct json_writer *w, const struct notify_message *messa
     json_string_n(w, message->body, cut.body_length);
 }
 
+// FCM has no subtitle: who wrote it stands before the text.
+static void fcm_body_write(struct json_writer *w, const struct notify_message *message,
+                           struct cut cut)
+{
+    CLEANUP(buffer_done) struct buffer text = BUFFER(SIZE_MAX / 2);
+
+    if (!message->subtitle || !message->body) {
+        body_write(w, message, cut);
+        return;
+    }
+    buffer_append_text(&text, message->subtitle);
+    buffer_append_text(&text, ": ");
+    buffer_append(&text, message->body, cut.body_length);
+    json_key(w, "body");
+    json_string_n(w, text.data, text.length);
+}
+
 static void number_text(struct json_writer *w, const char *key, int64_t number)
 {
     char text[NUMBER_SIZE];
@@ -77,7 +94,10 @@ static void aps_rest_write(struct json_writer *w, const struct notify_message *m
         json_key_int(w, "badge", message->badge);
     if (!message->title)
         return;
-    json_key_string(w, "sound", "default");
+    if (notify_message_rings(message))
+        json_key_string(w, "sound", "default");
+    else
+        json_key_string(w, "interruption-level", "passive");
     text_if_any(w, "thread-id", message->channel_id);
     json_key_int(w, "mutable-content", 1);
 }
@@ -107,7 +127,7 @@ static void fcm_apns_write(struct json_writer *w, const struct notify_message *m
     json_open_object(w);
     json_key(w, "headers");
     json_open_object(w);
-    json_key_string(w, "apns-priority", message->title ? "10" : "5");
+    json_key_string(w, "apns-priority", notify_message_rings(message) ? "10" : "5");
     text_if_any(w, "apns-collapse-id", message->collapse_id);
     json_close_object(w);
     json_key(w, "payload");
@@ -120,6 +140,23 @@ static void fcm_apns_write(struct json_writer *w, const struct notify_message *m
     json_close_object(w);
 }
 
+// The tag is what replaces a notification that is shown; the collapse key, one on its way. Since
+// Android 8 the notification channel decides about sound: the app makes one that has none.
+static void fcm_android_notification_write(struct json_writer *w,
+                                           const struct notify_message *message)
+{
+    if (!message->title || (!message->collapse_id && !message->is_quiet))
+        return;
+    json_key(w, "notification");
+    json_open_object(w);
+    text_if_any(w, "tag", message->collapse_id);
+    if (message->is_quiet) {
+        json_key_string(w, "channel_id", "quiet");
+        json_key_string(w, "notification_priority", "PRIORITY_LOW");
+    }
+    json_close_object(w);
+}
+
 static void fcm_android_write(struct json_writer *w, const struct notify_message *message)
 {
     char ttl[NUMBER_SIZE];
@@ -128,8 +165,9 @@ static void fcm_android_write(struct json_writer *w, const struct notify_message
     json_key(w, "android");
     json_open_object(w);
     text_if_any(w, "collapse_key", message->collapse_id);
-    json_key_string(w, "priority", message->title ? "high" : "normal");
+    json_key_string(w, "priority", notify_message_rings(message) ? "high" : "normal");
     json_key_string(w, "ttl", ttl);
+    fcm_android_notification_write(w, message);
     json_close_object(w);
 }
 
@@ -145,7 +183,7 @@ static void fcm_write(struct json_writer *w, const struct notify_push *push, str
         json_key(w, "notification");
         json_open_object(w);
         json_key_string(w, "title", message->title);
-        body_write(w, message, cut);
+        fcm_body_write(w, message, cut);
         json_close_object(w);
     }
     json_key(w, "data");
@@ -170,7 +208,7 @@ static void matrix_device_write(struct json_writer *w, const struct notify_push 
     json_key_string(w, "app_id", slash ? slash + 1 : push->app_id);
     json_key_string(w, "pushkey", field_of(push->address, "pushkey"));
     json_key_int(w, "pushkey_ts", push->registered_s);
-    if (push->message.title) {
+    if (notify_message_rings(&push->message)) {
         json_key(w, "tweaks");
         json_open_object(w);
         json_key_string(w, "sound", "default");
@@ -183,8 +221,6 @@ static void matrix_device_write(struct json_writer *w, const struct notify_push 
 static void matrix_content_write(struct json_writer *w, const struct notify_message *message,
                                  struct cut cut)
 {
-    text_if_any(w, "room_id", message->channel_id);
-    text_if_any(w, "event_id", message->ts);
     json_key_string(w, "type", "m.room.message");
     json_key_string(w, "sender_display_name", message->title);
     text_if_any(w, "room_name", message->subtitle);
@@ -205,9 +241,11 @@ static void matrix_write(struct json_writer *w, const struct notify_push *push, 
     json_open_object(w);
     json_key(w, "notification");
     json_open_object(w);
+    text_if_any(w, "room_id", message->channel_id);
+    text_if_any(w, "event_id", message->ts);
     if (message->title)
         matrix_content_write(w, message, cut);
-    json_key_string(w, "prio", message->title ? "high" : "low");
+    json_key_string(w, "prio", notify_message_rings(message) ? "high" : "low");
     if (message->badge >= 0) {
         json_key(w, "counts");
         json_open_object(w);

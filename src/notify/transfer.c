@@ -194,7 +194,7 @@ static int apns_make(struct transfer *transfer, const struct notify_options *opt
     bool done = header_add(transfer, "authorization: bearer %s", token) &&
                 header_add(transfer, "apns-topic: %s", field_of(push->app, "topic")) &&
                 header_add(transfer, "apns-push-type: alert") &&
-                header_add(transfer, "apns-priority: %d", message->title ? 10 : 5) &&
+                header_add(transfer, "apns-priority: %d", notify_message_rings(message) ? 10 : 5) &&
                 header_add(transfer, "apns-expiration: %" PRId64, now_s + message->ttl_s) &&
                 header_add(transfer, "content-type: application/json");
     if (message->collapse_id)
@@ -285,12 +285,13 @@ static int webpush_make(struct transfer *transfer, struct provider_tokens *token
     if (r < 0)
         return r;
     snprintf(ret_url, URL_MAX, "%s", endpoint);
-    bool done = header_add(transfer, "authorization: vapid t=%s, k=%s", token,
-                           field_of(push->app, "public_key")) &&
-                header_add(transfer, "ttl: %" PRId64, message->ttl_s) &&
-                header_add(transfer, "urgency: %s", message->title ? "high" : "low") &&
-                header_add(transfer, "content-encoding: aes128gcm") &&
-                header_add(transfer, "content-type: application/octet-stream");
+    bool done =
+        header_add(transfer, "authorization: vapid t=%s, k=%s", token,
+                   field_of(push->app, "public_key")) &&
+        header_add(transfer, "ttl: %" PRId64, message->ttl_s) &&
+        header_add(transfer, "urgency: %s", notify_message_rings(message) ? "high" : "low") &&
+        header_add(transfer, "content-encoding: aes128gcm") &&
+        header_add(transfer, "content-type: application/octet-stream");
     if (message->collapse_id)
         done = done && topic_add(transfer, message->collapse_id);
     return done ? 0 : -ERROR_MEMORY;

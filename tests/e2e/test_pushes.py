@@ -211,10 +211,10 @@ def test_an_edit_while_the_push_is_settled(environment, pair, due):
     with environment.database() as database, environment.database() as settling:
         wait_until(lambda: database.execute(f"SELECT FROM push_jobs {OF_JOB} AND due_at IS NULL AND told_ts = ts", job).rowcount == 1,
                    what="the push counts as sent")
-        database.execute(f"UPDATE push_jobs SET told_ts = ts - 1, is_shown = false {OF_JOB}", job)
+        database.execute(f"UPDATE push_jobs SET told_ts = ts - 1, shown_ts = NULL {OF_JOB}", job)
         with settling.transaction():
             settling.execute("SELECT FROM push_turns WHERE user_id = %s FOR NO KEY UPDATE", [bob.id])
-            settling.execute(f"UPDATE push_jobs SET told_ts = ts, is_shown = true, due_at = {due} {OF_JOB}", job)
+            settling.execute(f"UPDATE push_jobs SET told_ts = ts, shown_ts = ts, due_at = {due} {OF_JOB}", job)
             ann.ok("chat.update", channel=channel, ts=ts, text=f"<@{bob.id}> right")
             wait_until(lambda: database.execute("SELECT FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
                                                 [settling.info.backend_pid]).rowcount, what="the edit waiting for the device's turn")
@@ -259,7 +259,7 @@ def test_previews(workspace, phone, own, device, title, body):
     ann.post(channel, f"<@{bob.id}> secret")
     wait_until(lambda: phone.shown)
     assert phone.shown[0].title.startswith(title) and phone.shown[0].body == body
-    assert "secret" not in json.dumps([request.body for request in phone.matrix.requests if phone.pushkey in request.body])
+    assert "secret" not in json.dumps([request.body for request in phone.receiver.requests if phone.pushkey in request.body])
 
 
 @pytest.mark.parametrize("blocks", [False, True])

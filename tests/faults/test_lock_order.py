@@ -132,9 +132,8 @@ def pushes(world, back, number):
 def settled(world, back, number):
     users = world.order(world.users, back)
     return ("SELECT pushes_settle(%s, '{push,push}', '{phone,phone}', ARRAY(SELECT coalesce((SELECT t.lease FROM push_turns t"
-            " WHERE t.user_id = u.id), 0) FROM unnest(%s::text[]) WITH ORDINALITY AS u (id, n) ORDER BY u.n), %s, '{0,0}', '{1,1}',"
-            " '{message,message}', '{1,1}', %s, '{0,0}', '{a,b}', 0)",
-            [users, users, world.order(world.channels, back), [["refused", "retry"], ["gone", "delivered"]][number % 2]])
+            " WHERE t.user_id = u.id), 0) FROM unnest(%s::text[]) WITH ORDINALITY AS u (id, n) ORDER BY u.n), '{0,0}', %s, '{0,0}', '{a,b}', 0)",
+            [users, users, [["refused", "retry"], ["gone", "delivered"]][number % 2]])
 
 
 def many_users(world, back, number):
@@ -179,12 +178,12 @@ def phones(world, back):
     return f"""INSERT INTO push_apps (workspace_id, name, platform, fields) VALUES ('{world.workspace}', 'push', 'matrix', '{{}}') ON CONFLICT DO NOTHING;
         SELECT devices_register('{world.workspace}', u, 'push', 'matrix', 'phone', 'a', ARRAY['{world.workspace}-' || u], NULL, 'full', 100)
         FROM unnest(ARRAY['{"', '".join(world.users)}']) u;
-        INSERT INTO push_jobs (user_id, app, device_id, channel_id, thread_ts, workspace_id, ts, told_ts, is_dead, is_shown)
-        SELECT t.user_id, t.app, t.device_id, c, 0, t.workspace_id, 1, r, true, true FROM push_turns t,
+        INSERT INTO push_jobs (user_id, app, device_id, channel_id, thread_ts, workspace_id, ts, told_ts, is_dead, shown_ts)
+        SELECT t.user_id, t.app, t.device_id, c, 0, t.workspace_id, 1, r, true, r FROM push_turns t,
         unnest('{{{",".join(world.channels)}}}'::text[], ARRAY[{world.roots[0][0]}, {world.roots[1][0]}]::bigint[]) AS w (c, r)
         WHERE t.workspace_id = '{world.workspace}'
-        ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET is_dead = true, is_shown = true, told_ts = excluded.told_ts,
-            due_at = NULL"""
+        ON CONFLICT (user_id, app, device_id, channel_id, thread_ts) DO UPDATE SET is_dead = true, shown_ts = excluded.shown_ts,
+            told_ts = excluded.told_ts, due_at = NULL"""
 
 
 def first_start(world, back):
@@ -194,9 +193,10 @@ def first_start(world, back):
         DELETE FROM devices WHERE user_id = '{world.users[back]}'"""
 
 
-PUSHES = ("pushes_add", "pushes_take", "pushes_settle", "push_dead_retry", "push_dead_drop", "notifications_set", "push_apps_delete",
-          "clock_went_back")
-BEFORE = {**{name: phones for name in PUSHES}, "notifications_set of a new phone": first_start, "members_add of ex-members": left, **{f"month_expire, {step}": month(step) for step in MONTH_STEPS}}
+PUSHES = ("pushes_add", "pushes_take", "pushes_settle", "push_dead_retry", "push_dead_drop", "notifications_set", "dnd_set_snooze",
+          "users_set_active", "set_notifications", "push_apps_delete", "clock_went_back")
+BEFORE = {**{name: phones for name in PUSHES}, "notifications_set of a new phone": first_start, "members_add of ex-members": left,
+          **{f"month_expire, {step}": month(step) for step in MONTH_STEPS}}
 ADD = of_channel("SELECT members_add(%(row)s, l.id, %(users)s::text[], %(user)s) FROM (SELECT id FROM channels"
                  " WHERE id = %(channel)s FOR NO KEY UPDATE) l")
 WRITERS = {
@@ -245,6 +245,8 @@ WRITERS = {
     "push_dead_drop": of_channel("SELECT push_dead_drop(%(workspace)s, 'push')"),
     "notifications_set": of_channel("SELECT notifications_set(%(user)s, 'all', NULL, NULL, NULL, NULL, NULL)"),
     "notifications_set of a new phone": of_channel("SELECT notifications_set(%(user)s, NULL, NULL, 'all', NULL, NULL, NULL)"),
+    "dnd_set_snooze": of_channel("SELECT dnd_set_snooze(%(user)s, 1)"),
+    "users_set_active": of_channel("SELECT users_set_active(%(workspace)s, %(user)s, true)"),
     "push_apps_delete": of_channel("SELECT push_apps_delete(%(workspace)s, CASE WHEN %(number)s = 0 THEN 'push' ELSE 'none' END)"),
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
     "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),

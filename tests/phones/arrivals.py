@@ -15,7 +15,8 @@ def _apple(payload):
     """The display of APNs and browsers, which receive the same JSON."""
     aps, place = payload["aps"], payload.get("tidings", {})
     alert = aps.get("alert", {})
-    return {"badge": aps.get("badge"), "title": alert.get("title"), "subtitle": alert.get("subtitle"), "body": alert.get("body"), **_place(place)}
+    return {"badge": aps.get("badge"), "title": alert.get("title"), "subtitle": alert.get("subtitle"), "body": alert.get("body"),
+            "sound": "sound" in aps, **_place(place)}
 
 
 def _place(place):
@@ -35,14 +36,16 @@ def of_fcm(request):
     message = json.loads(request.body)["message"]
     data, shown = message["data"], message.get("notification", {})
     return {"address": message["token"], "collapse_id": message.get("android", {}).get("collapse_key"), "badge": _number(data.get("badge")),
-            "title": shown.get("title"), "subtitle": None, "body": shown.get("body"), **_place(data)}
+            "title": shown.get("title"), "subtitle": None, "body": shown.get("body"),
+            "sound": bool(shown) and "channel_id" not in message.get("android", {}).get("notification", {}), **_place(data)}
 
 
 def of_matrix(request):
     shown = json.loads(request.body)["notification"]
     return {"address": shown["devices"][0]["pushkey"], "collapse_id": shown.get("room_id"), "badge": shown.get("counts", {}).get("unread"),
             "title": shown.get("sender_display_name"), "subtitle": shown.get("room_name"), "body": shown.get("content", {}).get("body"),
-            "channel": shown.get("room_id"), "ts": shown.get("event_id"), "thread_ts": None, "position": None}
+            "sound": "sound" in shown["devices"][0].get("tweaks", {}), "channel": shown.get("room_id"), "ts": shown.get("event_id"),
+            "thread_ts": None, "position": None}
 
 
 class Arrivals:

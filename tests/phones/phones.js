@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws each phone of a user as it would look: what pushes put on its lock screen, and the badge of the last one.
-// A push replaces the one with its collapse id; a badge of 0 clears the screen, as it does on an iPhone.
+// A push replaces the one with its collapse id; a silent one with a ts withdraws it, if it is of that message or an earlier one. A badge of 0
+// clears the screen, as it does on an iPhone.
 const AGAIN_MS = 1000;
 const SHOWN_MAX = 20;
 
@@ -18,6 +19,11 @@ function time(ms) {
     return new Date(ms).toLocaleTimeString();
 }
 
+function replaces(push, shown) {
+    const isSame = Boolean(push.collapse_id) && push.collapse_id === shown.collapse_id;
+    return isSame && (!push.silent || (Boolean(push.ts) && shown.ts <= push.ts));
+}
+
 // What a device shows after all its pushes, oldest first.
 function screenOf(device) {
     const screen = {badge: 0, shown: [], last: null};
@@ -25,9 +31,8 @@ function screenOf(device) {
         screen.last = push;
         screen.badge = push.badge ?? screen.badge;
         if (screen.badge === 0) screen.shown = [];
-        if (push.silent) continue;
-        screen.shown = screen.shown.filter((one) => !push.collapse_id || one.collapse_id !== push.collapse_id);
-        screen.shown.unshift(push);
+        screen.shown = screen.shown.filter((one) => !replaces(push, one));
+        if (!push.silent) screen.shown.unshift(push);
     }
     return screen;
 }

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from tests.property.choices import CAP, DISPLAY_MAX
 from tests.property.services import Services
 from tests.support.environment import Environment
-from tests.support.phones import receiver
+from tests.support.phones import google
 
 BASE = settings(
     deadline=None,
@@ -30,8 +30,8 @@ def profile():
 
 @pytest.fixture(scope="session")
 def services(tmp_path_factory):
-    gateway, reachable = receiver(tmp_path_factory.mktemp("gateway"))
-    environment = Environment(tmp_path_factory.mktemp("property"), settings={**reachable, "TIDINGS_UNREAD_MAX": str(CAP),
+    gateway, reachable = google(tmp_path_factory.mktemp("fcm"))
+    environment = Environment(tmp_path_factory.mktemp("property"), settings={**reachable, "TIDINGS_PUSH_ACTIVE_S": "1", "TIDINGS_UNREAD_MAX": str(CAP),
                                                                              "TIDINGS_UNREAD_DISPLAY_MAX": str(DISPLAY_MAX)})
     running = None
     try:

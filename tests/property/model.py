@@ -53,6 +53,8 @@ class Cursor:
     epoch: int = 0
     ts: str = NEVER
     muted: bool = False
+    notify: str = "default"
+    closed: bool = False
     singles: set = field(default_factory=set)  # ts of what was read one by one
 
 
@@ -68,6 +70,7 @@ class Channel:
     spells: dict = field(default_factory=dict)  # user → [[joined seq, left seq or None], …]
     updated: str = NEVER  # ts of the last counted post, deleted or not
     direct: bool = False
+    archived: bool = False
 
     def __post_init__(self):
         self.threads = Threads(self)
@@ -152,6 +155,8 @@ class Model:
         chan.messages[ts] = message
         if message.counts:
             chan.updated = ts
+            for cursor in chan.members.values():
+                cursor.closed = False
         if thread_ts:
             chan.threads.replied(message)
         if key is not None:
@@ -208,10 +213,10 @@ class Model:
         """The number of unread messages that are for the user, each once: direct messages, and mentions in their channels and followed
         threads."""
         found = set()
-        for chan in (self.channels[channel] for channel in self.channels_of(user)):
+        for chan in (self.channels[channel] for channel in self.channels_of(user) if not self.channels[channel].archived):
             all_are = chan.direct and not chan.members[user].muted
             replies = [m for root in chan.threads.followed(user) for m in chan.threads.unread(user, root) if m.named & {user, EVERYBODY}]
-            unread = [m for m in self.unread_messages(user, chan.id) if all_are or m.named & {user, EVERYBODY}]
+            unread = [m for m in self.unread_messages(user, chan.id) if (all_are or m.named & {user, EVERYBODY}) and not chan.members[user].closed]
             found |= {(chan.id, m.ts) for m in replies + unread}
         return len(found)
 

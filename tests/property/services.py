@@ -27,7 +27,7 @@ BADGE_BY_SQL = "SELECT push_badge(id, workspace_id, false) FROM users WHERE id =
 
 
 class Services:
-    """Two instances, Postgres and Redis of an Environment, with a record of which are up; and the gateway for the phones."""
+    """Two instances, Postgres and Redis of an Environment, with a record of which are up; and FCM for the phones."""
 
     def __init__(self, environment, gateway):
         self.environment = environment

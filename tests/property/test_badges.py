@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories on two instances: after each burst of steps, faults among them, each phone shows the badge that the model says."""
+"""Random histories on two instances: after each burst of steps, faults among them, each phone shows the badge and the notifications that the
+model says."""
 import random
 import time
+from collections import Counter
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from tests.property.model import Model
+from tests.property.screens import Screens
 from tests.property.world import World
 
 USERS, ROOMS = 3, 2
-SECONDS = {False: 8, True: 300}
+SECONDS = {False: 15, True: 300}
 STEP_WEIGHTS = {"post": 10, "reply": 4, "edit": 3, "delete": 3, "mark": 5, "mark_unread": 2, "mark_messages": 2, "mark_all": 1, "mark_thread": 2,
-                "mute": 2, "leave": 1, "come": 3, "follow": 1}
+                "mute": 2, "leave": 1, "kick": 1, "come": 3, "follow": 1, "archive": 1, "close": 1, "notify": 1, "level": 1, "snooze": 2,
+                "end_snooze": 2, "quiet_hours": 1, "speak": 2}
 
 
 class History:
@@ -22,6 +27,9 @@ class History:
         self.model.users = self.world.ids
         self.rooms = [self.make_room(number) for number in range(ROOMS)]
         self.direct = self.make_direct()
+        self.screens = Screens(self.model, {user: self.world.name(user) for user in range(USERS)},
+                               {room: f"badges-{number}" for number, room in enumerate(self.rooms)})
+        self.sockets = []
         self.phones = {user: self.world.phone(user) for user in range(USERS)}
         self.did, self.killed = [], False
 
@@ -61,7 +69,9 @@ class History:
         chan = self.model.channels[self.random.choice([*self.rooms, self.direct])]
         user = self.random.choice(sorted(chan.members))
         self.did.append((kind, user, chan.id))
-        getattr(self, kind)(user, chan)
+        if not chan.archived or kind == "archive":
+            getattr(self, kind)(user, chan)
+        self.screens.stepped()
 
     def some(self, messages):
         """One of the last few, or None."""
@@ -71,6 +81,7 @@ class History:
         text = self.text()
         reply = self.ok(user, "chat.postMessage", channel=chan.id, text=text, **more)
         self.model.post(user, chan.id, text, reply["ts"], reply["seq"], None, more.get("thread_ts", ""), more.get("reply_broadcast", False))
+        self.screens.posted(reply["ts"])
 
     def reply(self, user, chan):
         root = self.some([m for m in chan.standing() if not m.thread_ts])
@@ -110,7 +121,8 @@ class History:
     def mark_all(self, user, _):
         self.ok(user, "channels.markAll")
         for room in self.model.channels_of(user):
-            self.model.mark(user, room, self.model.channels[room].last_ts)
+            if not self.model.channels[room].archived:
+                self.model.mark(user, room, self.model.channels[room].last_ts)
 
     def mark_thread(self, user, chan):
         reply = self.some([m for m in chan.standing() if m.thread_ts and not chan.messages[m.thread_ts].deleted])
@@ -127,6 +139,53 @@ class History:
         if user and not chan.direct:
             self.ok(user, "channels.leave", channel=chan.id)
             self.model.leave(user, chan.id)
+
+    def kick(self, user, chan):
+        if user and not chan.direct and 0 in chan.members:
+            self.ok(0, "channels.kick", channel=chan.id, user=self.world.ids[user])
+            self.model.leave(user, chan.id)
+
+    def archive(self, _, chan):
+        if not chan.direct:
+            self.ok(0, "channels.unarchive" if chan.archived else "channels.archive", channel=chan.id)
+            chan.archived = not chan.archived
+            chan.add_event("channel_archive" if chan.archived else "channel_unarchive", user=0)
+
+    def close(self, user, chan):
+        if chan.direct:
+            self.ok(user, "conversations.close", channel=chan.id)
+            chan.members[user].closed = True
+
+    def notify(self, user, chan):
+        notify = self.random.choice(["default", "default", "all", "mentions", "none"])
+        self.ok(user, "channels.setNotifications", channel=chan.id, notify=notify)
+        chan.members[user].notify = notify
+
+    def level(self, user, _):
+        level = self.random.choice(["all", "mentions", "mentions", "none"])
+        self.ok(user, "notifications.set", level=level)
+        self.screens.levels[user] = level
+
+    def snooze(self, user, _):
+        """Perhaps a longer or a shorter one than before."""
+        self.ok(user, "dnd.setSnooze", num_minutes=self.random.randrange(10, 600))
+        self.screens.hush(user, self.screens.snoozed, True)
+
+    def end_snooze(self, user, _):
+        if user in self.screens.snoozed:
+            self.ok(user, "dnd.endSnooze")
+            self.screens.hush(user, self.screens.snoozed, False)
+
+    def quiet_hours(self, user, _):
+        is_over, now = user in self.screens.hours, datetime.now(timezone.utc)
+        hours = [""] * 2 if is_over else [(now + timedelta(hours=hours)).strftime("%H:%M") for hours in (-2, 2)]
+        self.ok(user, "notifications.set", dnd_start=hours[0], dnd_end=hours[1], tz="UTC")
+        self.screens.hush(user, self.screens.hours, not is_over)
+
+    def speak(self, user, chan):
+        """They are active for a second, or until the end of the burst."""
+        self.sockets.append(self.world.member(user, self.random.randrange(2)).socket())
+        self.sockets[-1].request({"id": 1, "type": "channel_blur", "channel": chan.id})
 
     def come(self, _, chan):
         for user in set(range(USERS)) - set(chan.members):
@@ -160,19 +219,24 @@ class History:
         self.services.all_up()
         self.did.append("quiet")
         for user, phone in self.phones.items():
-            self.world.eventually(lambda of=user, on=phone: self.check_badge(of, on), f"the badge of user {user} after {self.did[-20:]}")
+            self.world.eventually(lambda of=user, on=phone: self.check(of, on), f"the screen of user {user} after {self.did[-20:]}")
+        self.screens.burst_ended()
+        while self.sockets:
+            self.sockets.pop().close()
 
-    def check_badge(self, user, phone):
+    def check(self, user, phone):
         assert phone.badge == self.model.badge(user), (self.services.sql_badge(self.world.ids[user]),
                                                        [(push.badge, push.ts, push.body) for push in phone.pushes[-5:]])
+        self.screens.check(user, phone.screen)
 
-    def check_once(self):
-        """One message is one push: an edit makes another one, and a killed instance may have left a duplicate."""
+    def check_once(self, faults):
+        """Each message makes one sound; a killed instance may leave another one. Withdrawn is what is shown."""
         for phone in self.phones.values() if not self.killed else ():
-            shown = [(push.channel, push.ts, push.body) for push in phone.shown if not self.model.channels[push.channel].messages[push.ts].edited]
-            assert len(set(shown)) == len(shown), shown
+            rings = Counter((push.channel, push.ts) for push in phone.rings if push.channel)
+            assert not rings or max(rings.values()) == 1, rings.most_common(3)
+            assert faults or not phone.replay()[1], phone.replay()[1]
 
-    def close(self):
+    def end(self):
         self.services.gateway.answer = None
         for phone in self.phones.values():
             phone.member.at(phone.member.url).call("devices.unregister", device_id=phone.device_id)
@@ -188,9 +252,9 @@ def run(services, seconds, faults):
         try:
             for _ in range(10):
                 history.burst(faults)
-            history.check_once()
+            history.check_once(faults)
         finally:
-            history.close()
+            history.end()
 
 
 @pytest.mark.parametrize("faults", [False, True])

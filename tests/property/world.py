@@ -4,7 +4,7 @@ import collections
 import itertools
 import threading
 
-from tests.support.phones import Phone
+from tests.support.phones import AndroidPhone
 from tests.support.reading import is_event, kind_of
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
@@ -95,8 +95,11 @@ class World:
     def ok(self, user, wanted, method, /, **args):
         return self.member(user, wanted).ok(method, **args)
 
+    def name(self, user):
+        return self._members[user][0].name
+
     def phone(self, user):
-        return Phone(self.workspace, self._members[user][0], self.services.gateway)
+        return AndroidPhone(self.workspace, self._members[user][0], self.services.gateway)
 
     def connect(self, user, wanted, native, since):
         instance = self.instance(wanted)

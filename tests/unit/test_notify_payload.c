@@ -42,13 +42,16 @@ static struct notify_push push_of(enum push_platform platform)
     };
 }
 
-static void assert_payload(enum push_platform platform, bool is_silent, const char *expected)
+enum how { LOUD, QUIET, SILENT };
+
+static void assert_payload(enum push_platform platform, enum how how, const char *expected)
 {
     struct notify_push push = push_of(platform);
     struct buffer out = BUFFER(65536);
 
-    if (is_silent)
+    if (how == SILENT)
         push.message.title = push.message.subtitle = push.message.body = NULL;
+    push.message.is_quiet = how == QUIET;
     assert_int_equal(payload_write(&push, PAYLOAD_MAX, &out), 0);
     char *text = buffer_take_text(&out);
     assert_string_equal(text, expected);
@@ -59,30 +62,44 @@ static void assert_payload(enum push_platform platform, bool is_silent, const ch
 static void apns(void **state)
 {
     (void)state;
-    assert_payload(PUSH_APNS, false,
+    assert_payload(PUSH_APNS, LOUD,
                    "{\"aps\":{\"alert\":{\"title\":\"Ann\",\"subtitle\":\"#general\",\"body\":"
                    "\"hello\"},\"badge\":3,\"sound\":\"default\",\"thread-id\":\"C1\","
                    "\"mutable-content\":1},\"tidings\":{" PLACE "}}");
-    assert_payload(PUSH_APNS, true, "{\"aps\":{\"badge\":3},\"tidings\":{" PLACE "}}");
+    assert_payload(PUSH_APNS, QUIET,
+                   "{\"aps\":{\"alert\":{\"title\":\"Ann\",\"subtitle\":\"#general\",\"body\":"
+                   "\"hello\"},\"badge\":3,\"interruption-level\":\"passive\",\"thread-id\":"
+                   "\"C1\",\"mutable-content\":1},\"tidings\":{" PLACE "}}");
+    assert_payload(PUSH_APNS, SILENT, "{\"aps\":{\"badge\":3},\"tidings\":{" PLACE "}}");
 }
 
 static void browsers_get_that_of_apns(void **state)
 {
     (void)state;
-    assert_payload(PUSH_WEBPUSH, true, "{\"aps\":{\"badge\":3},\"tidings\":{" PLACE "}}");
+    assert_payload(PUSH_WEBPUSH, SILENT, "{\"aps\":{\"badge\":3},\"tidings\":{" PLACE "}}");
 }
 
 static void fcm(void **state)
 {
     (void)state;
     assert_payload(
-        PUSH_FCM, false,
-        "{\"message\":{\"token\":\"abc\",\"notification\":{\"title\":\"Ann\",\"body\":\"hello\"},"
-        "\"data\":{" PLACE_TEXTS ",\"badge\":\"3\"},\"android\":{\"collapse_key\":\"C1\","
-        "\"priority\":\"high\",\"ttl\":\"60s\"},\"apns\":{\"headers\":{\"apns-priority\":\"10\","
+        PUSH_FCM, LOUD,
+        "{\"message\":{\"token\":\"abc\",\"notification\":{\"title\":\"Ann\",\"body\":"
+        "\"#general: hello\"},\"data\":{" PLACE_TEXTS ",\"badge\":\"3\"},\"android\":{"
+        "\"collapse_key\":\"C1\",\"priority\":\"high\",\"ttl\":\"60s\",\"notification\":{"
+        "\"tag\":\"C1\"}},\"apns\":{\"headers\":{\"apns-priority\":\"10\","
         "\"apns-collapse-id\":\"C1\"},\"payload\":{\"aps\":{\"badge\":3,\"sound\":\"default\","
         "\"thread-id\":\"C1\",\"mutable-content\":1}}}}}");
-    assert_payload(PUSH_FCM, true,
+    assert_payload(
+        PUSH_FCM, QUIET,
+        "{\"message\":{\"token\":\"abc\",\"notification\":{\"title\":\"Ann\",\"body\":"
+        "\"#general: hello\"},\"data\":{" PLACE_TEXTS ",\"badge\":\"3\"},\"android\":{"
+        "\"collapse_key\":\"C1\",\"priority\":\"normal\",\"ttl\":\"60s\",\"notification\":{"
+        "\"tag\":\"C1\",\"channel_id\":\"quiet\",\"notification_priority\":\"PRIORITY_LOW\"}},"
+        "\"apns\":{\"headers\":{\"apns-priority\":\"5\",\"apns-collapse-id\":\"C1\"},"
+        "\"payload\":{\"aps\":{\"badge\":3,\"interruption-level\":\"passive\",\"thread-id\":"
+        "\"C1\",\"mutable-content\":1}}}}}");
+    assert_payload(PUSH_FCM, SILENT,
                    "{\"message\":{\"token\":\"abc\",\"data\":{" PLACE_TEXTS ",\"badge\":\"3\"},"
                    "\"android\":{\"collapse_key\":\"C1\",\"priority\":\"normal\",\"ttl\":\"60s\"},"
                    "\"apns\":{\"headers\":{\"apns-priority\":\"5\",\"apns-collapse-id\":\"C1\"},"
@@ -93,14 +110,21 @@ static void matrix(void **state)
 {
     (void)state;
     assert_payload(
-        PUSH_MATRIX, false,
+        PUSH_MATRIX, LOUD,
         "{\"notification\":{\"room_id\":\"C1\",\"event_id\":\"1717200000.123456\",\"type\":"
         "\"m.room.message\",\"sender_display_name\":\"Ann\",\"room_name\":\"#general\",\"content\":"
         "{\"msgtype\":\"m.text\",\"body\":\"hello\"},\"prio\":\"high\",\"counts\":{\"unread\":3},"
         "\"devices\":[{\"app_id\":\"an-app\",\"pushkey\":\"k\\\"1\",\"pushkey_ts\":1000,"
         "\"tweaks\":{\"sound\":\"default\"}}]}}");
-    assert_payload(PUSH_MATRIX, true,
-                   "{\"notification\":{\"prio\":\"low\",\"counts\":{\"unread\":3},\"devices\":[{"
+    assert_payload(PUSH_MATRIX, QUIET,
+                   "{\"notification\":{\"room_id\":\"C1\",\"event_id\":\"1717200000.123456\","
+                   "\"type\":\"m.room.message\",\"sender_display_name\":\"Ann\",\"room_name\":"
+                   "\"#general\",\"content\":{\"msgtype\":\"m.text\",\"body\":\"hello\"},\"prio\":"
+                   "\"low\",\"counts\":{\"unread\":3},\"devices\":[{\"app_id\":\"an-app\","
+                   "\"pushkey\":\"k\\\"1\",\"pushkey_ts\":1000}]}}");
+    assert_payload(PUSH_MATRIX, SILENT,
+                   "{\"notification\":{\"room_id\":\"C1\",\"event_id\":\"1717200000.123456\","
+                   "\"prio\":\"low\",\"counts\":{\"unread\":3},\"devices\":[{"
                    "\"app_id\":\"an-app\",\"pushkey\":\"k\\\"1\",\"pushkey_ts\":1000}]}}");
 }
 

@@ -40,8 +40,9 @@ def page(browser):
     assert not complaints
 
 
-def push(arrivals, device, title, badge, collapse_id=None, body=None):
-    arrivals.take("apns", {"address": f"token of {device}", "collapse_id": collapse_id, "badge": badge, "title": title, "subtitle": None, "body": body})
+def push(arrivals, device, title, badge, collapse_id=None, body=None, ts=None):
+    arrivals.take("apns", {"address": f"token of {device}", "collapse_id": collapse_id, "badge": badge, "title": title, "subtitle": None, "body": body,
+                           "ts": ts})
 
 
 def expect_shown(page, device, badge, *texts):
@@ -55,13 +56,16 @@ def test_a_lock_screen_shows_what_was_pushed(page, url, arrivals):
     page.goto(f"{url}#bob")
     expect_shown(page, APNS, 1, "<b>one</b>")
     expect_shown(page, FCM, 0)
-    push(arrivals, APNS, "ann", 2, "C1", "two")  # in the place of the first
-    push(arrivals, APNS, "cid", 3, "C2", "three")
+    push(arrivals, APNS, "ann", 2, "C1", "two", ts="2.0")  # in the place of the first
+    push(arrivals, APNS, "cid", 3, "C2", "three", ts="3.0")
     push(arrivals, FCM, "cid", 3, "C2", "three")
     expect_shown(page, APNS, 3, "three", "two")
     expect_shown(page, FCM, 3, "three")
     push(arrivals, APNS, None, 1)  # silent
     expect_shown(page, APNS, 1, "three", "two")
+    push(arrivals, APNS, None, 1, "C1", ts="1.0")  # withdraws the first, which is not shown
+    push(arrivals, APNS, None, 1, "C2", ts="3.0")
+    expect_shown(page, APNS, 1, "two")
     push(arrivals, APNS, None, 0)
     expect_shown(page, APNS, 0)
     page.get_by_role("link", name="ann").click()
