@@ -74,8 +74,9 @@ void batcher_free(struct batcher *batcher); // also finishes; accepts NULL
 // Queues an item. -ERROR_BUSY: the queue is full.
 NODISCARD int batcher_add(struct batcher *batcher, struct batch_item *item);
 
-void batcher_flush(struct batcher *batcher);        // see group_flush()
-int batcher_waiting(const struct batcher *batcher); // items queued, aside and in flight
+void batcher_flush(struct batcher *batcher); // see group_flush()
+int batcher_waiting(
+    const struct batcher *batcher); // items queued, aside and in flight, without the owner's own
 
 // Number of batches, those with a number of their own included; the last one is the owner's: it
 // fills and sends it by itself.

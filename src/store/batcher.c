@@ -392,7 +392,13 @@ void batcher_flush(struct batcher *batcher)
 
 int batcher_waiting(const struct batcher *batcher)
 {
-    return group_waiting(batcher->group) + (batcher->aside ? aside_waiting(batcher->aside) : 0);
+    int count = group_waiting(batcher->group);
+
+    if (batcher->aside)
+        count += aside_waiting(batcher->aside);
+    for (int i = batcher->of_group; i < batcher->count - 1; i++)
+        count += batcher->batches[i].in_work;
+    return count;
 }
 
 int batcher_batches(const struct batcher *batcher)
