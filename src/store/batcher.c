@@ -90,9 +90,19 @@ void batch_repeat(struct batch *batch, bool alone)
     batch_end(batch, -ERROR_UNAVAILABLE);
 }
 
+// Those that wait for a locked row, and those being tried again.
+static int items_aside(const struct batcher *batcher)
+{
+    int count = batcher->aside ? aside_waiting(batcher->aside) : 0;
+
+    for (int i = batcher->of_group; i < batcher->count - 1; i++)
+        count += batcher->batches[i].in_work;
+    return count;
+}
+
 static bool aside_is_full(const struct batcher *batcher)
 {
-    return aside_waiting(batcher->aside) >= batcher->options.limits.queue_max / 2;
+    return items_aside(batcher) >= batcher->options.limits.queue_max / 2;
 }
 
 void batch_put_aside(struct batch *batch, int index, int row)
@@ -392,13 +402,7 @@ void batcher_flush(struct batcher *batcher)
 
 int batcher_waiting(const struct batcher *batcher)
 {
-    int count = group_waiting(batcher->group);
-
-    if (batcher->aside)
-        count += aside_waiting(batcher->aside);
-    for (int i = batcher->of_group; i < batcher->count - 1; i++)
-        count += batcher->batches[i].in_work;
-    return count;
+    return group_waiting(batcher->group) + items_aside(batcher);
 }
 
 int batcher_batches(const struct batcher *batcher)
