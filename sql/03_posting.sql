@@ -378,11 +378,13 @@ BEGIN
 END $$;
 
 -- Locks the channel of a message and reads the message, for a change by `caller`; or returns an error.
-CREATE FUNCTION message_lock(workspace text, caller text, channel text, message_ts bigint, OUT error text, OUT message messages)
+CREATE FUNCTION message_lock(workspace text, caller text, channel text, message_ts bigint, OUT error text, OUT message messages,
+                             OUT message_xmin xid)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     c channels;
     member boolean;
+    found record;
 BEGIN
     SELECT * INTO c FROM channels WHERE id = channel AND (workspace_id = workspace) IS TRUE FOR NO KEY UPDATE;
     SELECT m.active INTO member FROM channel_members m WHERE m.channel_id = channel AND m.user_id = caller;
@@ -393,7 +395,10 @@ BEGIN
     ELSIF c.is_archived THEN
         error := 'is_archived';
     ELSE
-        SELECT * INTO message FROM messages m WHERE m.channel_id = channel AND m.ts = message_ts AND NOT m.deleted;
+        SELECT m AS message, m.xmin AS message_xmin INTO found FROM messages m
+        WHERE m.channel_id = channel AND m.ts = message_ts AND NOT m.deleted;
+        message := found.message;
+        message_xmin := found.message_xmin;
         IF message.ts IS NULL THEN
             error := 'message_not_found';
         END IF;
@@ -450,8 +455,8 @@ BEGIN
     WHERE m.channel_id = channel AND m.ts = message_ts;
     UPDATE channels c SET latest_preview = preview(coalesce(new_body, (found.message).body), extra_merge((found.message).extra, new_extra))
     WHERE c.id = channel AND c.latest_ts = message_ts;
-    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
-    VALUES (channel, told.seq, 'edit', message_ts, caller, told.ts,
+    INSERT INTO changes (channel_id, seq, kind, message_ts, message_xmin, user_id, event_ts, mentioned)
+    VALUES (channel, told.seq, 'edit', message_ts, found.message_xmin, caller, told.ts,
             mentions_replace(found.message, CASE WHEN new_body IS NULL THEN 0 ELSE 1 END + CASE WHEN has_blocks THEN 2 ELSE 0 END,
                              mention_users, mention_sources));
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'edit', caller, (found.message).body,
@@ -499,8 +504,8 @@ BEGIN
     END IF;
     WITH gone AS (DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts RETURNING n.user_id)
     SELECT array_agg(g.user_id) INTO named FROM gone g;
-    INSERT INTO changes (channel_id, seq, kind, message_ts, user_id, event_ts, mentioned)
-    VALUES (channel, told.seq, 'delete', message_ts, caller, told.ts, named);
+    INSERT INTO changes (channel_id, seq, kind, message_ts, message_xmin, user_id, event_ts, mentioned)
+    VALUES (channel, told.seq, 'delete', message_ts, found.message_xmin, caller, told.ts, named);
     PERFORM outbox_put(outbox_id, channel, told.seq, message_ts, 'delete', caller, (found.message).body, (found.message).extra);
     RETURN QUERY SELECT NULL::text, told.seq;
 END $$;

@@ -7,22 +7,29 @@ CREATE FUNCTION xmin_is_below(row_xmin xid, bound xid8) RETURNS boolean LANGUAGE
     SELECT (bound::text::numeric::bigint - row_xmin::text::bigint) & 4294967295 BETWEEN 1 AND 2147483647
 $$;
 
--- The highest seq that was provably committed in every snapshot whose xmin is `bound`. A channel's events commit in the order of seq, so
--- all events before it were committed too. PL/pgSQL, which keeps its plan: a function in SQL would be planned for each resumed stream,
--- which takes longer than running it.
-CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN greatest(
-        (SELECT m.seq FROM messages m WHERE m.channel_id = channel AND xmin_is_below(m.xmin, bound) ORDER BY m.ts DESC LIMIT 1),
-        (SELECT e.seq FROM changes e WHERE e.channel_id = channel AND xmin_is_below(e.xmin, bound) ORDER BY e.seq DESC LIMIT 1),
-        0);
-END $$;
-
 -- Whether a message of the channel was edited or deleted after everything below `sent` had been sent.
 CREATE FUNCTION changes_since(channel text, sent xid8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT NOT xmin_is_below(l.written, sent)
             FROM (SELECT e.xmin AS written FROM changes e WHERE e.channel_id = channel ORDER BY e.seq DESC LIMIT 1) l);
+END $$;
+
+-- The highest seq that was provably committed in every snapshot whose xmin is `bound`. A channel's events commit in the order of seq, so
+-- all events before it were committed too. The row of a message that was changed since does not tell when it was posted: its first change
+-- since does. PL/pgSQL, which keeps its plan: a function in SQL would be planned for each resumed stream, which takes longer than running it.
+CREATE FUNCTION channel_seq_below(channel text, bound xid8) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    below bigint := greatest(
+        (SELECT m.seq FROM messages m WHERE m.channel_id = channel AND xmin_is_below(m.xmin, bound) ORDER BY m.ts DESC LIMIT 1),
+        (SELECT e.seq FROM changes e WHERE e.channel_id = channel AND xmin_is_below(e.xmin, bound) ORDER BY e.seq DESC LIMIT 1),
+        0);
+BEGIN
+    IF changes_since(channel, bound) THEN
+        below := greatest(below, (SELECT m.seq FROM messages m WHERE m.channel_id = channel AND m.ts = (
+            SELECT max(e.message_ts) FROM changes e
+            WHERE e.channel_id = channel AND e.seq > below AND xmin_is_below(e.message_xmin, bound))));
+    END IF;
+    RETURN below;
 END $$;
 
 -- The event after which a member's stream continues in a channel, when everything below `sent` was sent, and all changes of memberships

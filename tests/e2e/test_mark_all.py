@@ -151,6 +151,30 @@ def test_until_a_position_within_a_backlog(people, workspace):
         assert not got[room] or bob.ok("channels.info", channel=room)["channel"]["last_read"] == tss[room][len(got[room]) - 1]
 
 
+@pytest.mark.parametrize("changes", [["chat.update"], ["chat.delete"], ["chat.update", "chat.update", "chat.delete"]])
+def test_what_was_seen_and_then_changed_is_marked(environment, people, workspace, changes):
+    """Also where nothing else was seen, and in a thread; something new that was changed is not."""
+    ann, bob = people
+    busy, single = workspace.channel(ann, bob), workspace.channel(ann, bob)
+    root = bob.post(busy)
+    reply = ann.post(busy, "seen", thread_ts=root)
+    seen = {room: [ann.post(room, "seen") for _ in range(count)][-1] for room, count in ((busy, 3), (single, 1))}
+    until = position_of(bob)
+    new = {room: ann.post(room, "new") for room in seen}
+    for room, ts in [*seen.items(), *new.items(), (busy, reply)]:
+        for number, method in enumerate(changes):
+            ann.at(environment.urls[number % 2]).ok(method, channel=room, ts=ts, **({"text": "edited"} if method == "chat.update" else {}))
+    last = {room: ann.post(room, "last") for room in seen}
+    mark_all(bob, until=until, threads=True)
+    new_ones = 1 if changes[-1] == "chat.update" else 0
+    for room in seen:
+        info = bob.ok("channels.info", channel=room)["channel"]
+        assert (info["last_read"], info["unread_count"]) == (seen[room], new_ones + 1)
+    assert bob.ok("threads.list")["totals"]["unread_count"] == 0
+    mark_all(bob)
+    assert [bob.ok("channels.info", channel=room)["channel"]["last_read"] for room in last] == list(last.values())
+
+
 def test_posts_meanwhile_are_not_marked(people, workspace):
     """Under load, whatever is in flight when the position is taken: what came with it is read, what came later is not."""
     ann, bob = people

@@ -118,8 +118,12 @@ def places(frames):
     return [(channel_of(frame), frame["seq"]) for frame in frames if "seq" in frame and "reply_to" not in frame]
 
 
+def change(author, message, is_delete):
+    author.ok("chat.delete" if is_delete else "chat.update", **message, **({} if is_delete else {"text": "edited"}))
+
+
 def test_under_load_a_position_covers_every_frame_before_it(environment, workspace, sockets):
-    """On whatever instance the message was posted: no event comes again after a resume, and none is missed."""
+    """On whatever instance a message was posted, edited or deleted: no event comes again after a resume, and none is missed."""
     ann, bob = workspace.users(2)
     channels = [workspace.channel(ann, bob) for _ in range(6)]
     begin = position_of(bob)
@@ -127,9 +131,12 @@ def test_under_load_a_position_covers_every_frame_before_it(environment, workspa
     stop = threading.Event()
 
     def post(number):
-        author = ann.at(environment.urls[number % 2])
+        author, posted = ann.at(environment.urls[number % 2]), []
         for n in itertools.takewhile(lambda n: n < 5000 and not stop.is_set(), itertools.count()):
-            author.post(channels[(number + n) % len(channels)], f"{number} {n}")
+            channel = channels[(number + n) % len(channels)]
+            posted.append({"channel": channel, "ts": author.post(channel, f"{number} {n}")})
+            if n >= 20 and n % 3 == 0:
+                change(author, posted[n - 20], is_delete=n % 2)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         posting = [pool.submit(post, number) for number in range(4)]
