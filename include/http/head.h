@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only parser of request heads. It rejects everything that would let an attacker behind a proxy
-// smuggle requests, much of which libmicrohttpd accepts.
+// smuggle requests.
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +28,8 @@ struct http_head {
     const char *websocket_version;
     const char *websocket_key;
     bool wants_upgrade; // requested by a Connection header; several form one list
+    bool wants_close;   // likewise
+    bool wants_keep;    // likewise: keep-alive
     int fields;         // number of header fields
 };
 
@@ -36,13 +38,11 @@ struct http_head {
 // fields not reached are then NULL.
 const char *head_parse(char *text, size_t length, struct http_head *ret_head);
 
+bool head_is_1_0(const struct http_head *head);
 // Whether a body is announced.
 bool head_has_body(const struct http_head *head);
 // Whether the comma-separated `list` contains `word`, ignoring case. A NULL list contains nothing.
 bool head_list_has(const char *list, const char *word);
-
-// Relocates the strings of a head whose text was copied from `from` to `to`.
-void head_move(struct http_head *head, const char *from, char *to);
 
 // How much of a head has arrived.
 struct head_progress {
@@ -52,12 +52,7 @@ struct head_progress {
     size_t length; // of the whole head with its empty line; 0 until it is complete
 };
 
-// Checks the first `length` bytes of a request before libmicrohttpd sees them, for errors to which
-// it replies badly itself (two status lines for a malformed Content-Length; nothing for a malformed
-// request line). Returns NULL while the bytes may start a well-formed head, otherwise the reason
-// (static text) to reject it.
+// Checks the first `length` bytes of a request, so that a peer that speaks no HTTP, or makes an
+// error, is told so at once. Returns NULL while the bytes may start a well-formed head, otherwise
+// the reason (static text) to reject it.
 const char *head_scan(const char *text, size_t length, struct head_progress *ret_progress);
-
-// The same for the lines after the request line. *ret_length: their length including the empty
-// line, or 0 until that has arrived.
-const char *head_scan_fields(const char *text, size_t length, size_t *ret_length);

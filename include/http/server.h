@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server of a loop. An acceptor accepts connections, checks the first request head and
-// passes each connection on: calls, pages and files to libmicrohttpd, long-lived connections to
-// on_takeover. One server per loop; everything runs on the loop's thread.
+// The HTTP server of a loop. It reads the requests of its connections: calls go to on_call,
+// long-lived connections to on_takeover, pages and files to libmicrohttpd. One server per loop;
+// everything runs on the loop's thread.
 #pragma once
 
 #include "base/loop.h"
@@ -26,10 +26,9 @@ enum { SERVER_BODY_SMALL_BYTES = 4096 };
 typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);
 
 // Hands over a long-lived connection (see http/path.h): its descriptor, non-blocking and owned by
-// the callee, and the head that was read from it, valid only inside the call. Nothing has been sent
-// yet, and no deadline is running. The request may be the connection's first, or follow calls
-// (proxies reuse connections). In the latter case, anything the peer sent after the head without
-// waiting for the response is lost.
+// the callee, and the head that was read from it, valid only inside the call. What the peer sent
+// after the head has not been read. No deadline is running. The request may be the connection's
+// first, or follow calls (proxies reuse connections).
 typedef void server_takeover_fn(void *arg, int fd, const struct http_head *head);
 
 struct server_options {

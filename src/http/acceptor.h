@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections and routes them by their first request.
+// Accepts connections.
 #pragma once
 
 #include "base/cleanup.h"

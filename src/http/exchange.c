@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUEST_ID_LENGTH_MAX = 128, HEX_LENGTH = 16, EXCHANGE_SPARES_MAX = 256 };
+enum {
+    REQUEST_ID_LENGTH_MAX = 128,
+    HEX_LENGTH = 16,
+    EXCHANGE_SPARES_MAX = 256,
+    REPLY_HEAD_MAX_BYTES = 32768
+};
 
 // An exchange is 3 KiB, which malloc() does not return quickly: reuse some.
 static struct exchange *exchange_alloc(struct server *server)
@@ -28,11 +33,9 @@ void exchange_free(struct exchange *exchange)
     struct server *server = exchange->server;
     list_remove(&exchange->link);
     buffer_done(&exchange->body.bytes);
-    buffer_done(&exchange->rest);
     buffer_done(&exchange->text);
-    mhd_takeover_done(&exchange->takeover);
     if (server)
-        long_reply_free(long_reply_take(server, &exchange->request.reply));
+        long_reply_free(server, &exchange->request.reply);
     request_done(&exchange->request);
     tag_clear(&exchange->tag);
     if (server && exchange->started) {
@@ -59,39 +62,25 @@ void exchanges_free_spares(struct server *server)
 struct exchange *exchange_new(struct http_connection *connection, const struct exchange_ops *ops)
 {
     struct server *server = connection->server;
+    const struct server_settings *settings = &server->options.settings;
     struct exchange *exchange = exchange_alloc(server);
     if (!exchange)
         return NULL;
-    request_init(&exchange->request, server->options.settings.reply_max_bytes, ops->send);
+    memset(&exchange->link, 0, sizeof *exchange - offsetof(struct exchange, link));
+    request_init(&exchange->request, settings->reply_max_bytes, ops->send);
     list_init(&exchange->link);
     exchange->tag = TAG(exchange);
-    exchange->ops = ops;
     exchange->server = server;
-    exchange->mhd = connection->mhd;
     exchange->connection = connection;
-    exchange->head = (struct http_head){0};
-    exchange->head_text = NULL;
-    exchange->query = NULL;
+    exchange->ops = ops;
     exchange->content_type = "application/json; charset=utf-8";
-    exchange->allow = NULL;
-    exchange->origin = NULL;
-    exchange->is_preflight = false;
-    exchange->page = NULL;
-    exchange->body = (struct body){0};
-    buffer_init(&exchange->body.bytes, (size_t)server->options.settings.body_max_bytes + 1);
-    mhd_takeover_init(&exchange->takeover);
-    buffer_init(&exchange->rest, MHD_MEMORY_BYTES);
-    buffer_init(&exchange->text, 0);
-    exchange->state = EXCHANGE_LINE;
-    exchange->is_call = false;
-    exchange->started = false;
-    exchange->is_chunked = false;
-    exchange->is_gzip = false;
+    buffer_init(&exchange->body.bytes, (size_t)settings->body_max_bytes + 1);
+    buffer_init(&exchange->text, REPLY_HEAD_MAX_BYTES);
     list_init(&exchange->job.link);
     exchange->request.load = ops->load;
     exchange->request.intake = &server->intake;
     exchange->request.outgo = &server->outgo;
-    exchange->request.arguments.values_max = server->options.settings.json_values_max;
+    exchange->request.arguments.values_max = settings->json_values_max;
     return exchange;
 }
 
@@ -138,7 +127,6 @@ int exchange_name(struct exchange *exchange)
 // A handler that has not replied yet still uses the request: its reply frees it.
 void exchange_leave(struct exchange *exchange)
 {
-    exchange->mhd = NULL;
     exchange->connection = NULL;
     if (!exchange->started || exchange->request.replied)
         exchange_free(exchange);
@@ -150,19 +138,6 @@ void exchange_ready(struct exchange *exchange)
         exchange_free(exchange);
     else if (exchange->state == EXCHANGE_SUSPENDED || exchange->state == EXCHANGE_ASKED)
         exchange->ops->resume(exchange);
-}
-
-void exchanges_abandon(struct server *server)
-{
-    LIST_FOREACH(link, &server->calls)
-    {
-        struct exchange *exchange = LIST_ITEM(link, struct exchange, link);
-        if ((exchange->state != EXCHANGE_SUSPENDED && exchange->state != EXCHANGE_ASKED) ||
-            exchange->request.replied || !exchange->mhd)
-            continue;
-        exchange->state = EXCHANGE_DETACHED;
-        MHD_resume_connection(exchange->mhd);
-    }
 }
 
 void exchanges_forget(struct server *server)

@@ -51,19 +51,24 @@ static void exchange_admitted(struct request *request)
     exchange_ready(exchange);
 }
 
+static bool is_chunked(const struct exchange *exchange)
+{
+    return exchange->head.transfer_encoding;
+}
+
 static bool must_ask(const struct exchange *exchange)
 {
     const struct server *server = exchange->server;
-    bool is_long = exchange->is_chunked || exchange->request.body_bytes > SERVER_BODY_SMALL_BYTES;
+    bool is_long = is_chunked(exchange) || exchange->request.body_bytes > SERVER_BODY_SMALL_BYTES;
     return exchange->is_call && is_long && !is_strangers(exchange) && server->options.on_admit;
 }
 
 int exchange_ask(struct exchange *exchange)
 {
     struct server *server = exchange->server;
+    exchange->state = EXCHANGE_BODY;
     if (!must_ask(exchange))
         return exchange->is_call ? announced_hold(exchange) : 0;
-    exchange->is_admitted = false;
     exchange->started = true;
     server->calls_count++;
     list_append(&server->calls, &exchange->link);
@@ -81,27 +86,31 @@ int exchange_ask_end(struct exchange *exchange)
     if (exchange->request.replied)
         return -ERROR_INVALID_AUTH;
     call_leaves(exchange);
+    exchange->state = EXCHANGE_BODY;
     return announced_hold(exchange);
+}
+
+// Counts a piece of a body whose length was not announced.
+static int piece_hold(struct exchange *exchange, size_t size)
+{
+    struct request *request = &exchange->request;
+    const struct server_settings *settings = &exchange->server->options.settings;
+    request->body_bytes += (int64_t)size;
+    // The lower limit first: a large piece may exceed both.
+    if (exchange->is_call && is_strangers(exchange) &&
+        request->body_bytes > settings->stranger_body_max_bytes)
+        return stranger_fail(exchange);
+    if (request->body_bytes > settings->body_max_bytes)
+        return -ERROR_REQUEST_TOO_LARGE;
+    if (!exchange->is_call || request->body_bytes <= SERVER_BODY_SMALL_BYTES)
+        return 0;
+    return request_hold(request, request->body_bytes - request->held_bytes);
 }
 
 int exchange_body_add(struct exchange *exchange, const char *data, size_t size)
 {
-    struct request *request = &exchange->request;
-    const struct server_options *options = &exchange->server->options;
-    if (exchange->is_chunked)
-        request->body_bytes += (int64_t)size;
-    if (request->body_bytes > options->settings.body_max_bytes)
-        return -ERROR_REQUEST_TOO_LARGE;
-    if (!exchange->is_call) // nobody reads it
-        return 0;
-    if (exchange->is_chunked && request->body_bytes > SERVER_BODY_SMALL_BYTES) {
-        if (is_strangers(exchange) &&
-            request->body_bytes > options->settings.stranger_body_max_bytes)
-            return stranger_fail(exchange);
-        int r = request_hold(request, request->body_bytes - request->held_bytes);
-        if (r < 0)
-            return r;
-    }
-    buffer_append(&exchange->body.bytes, data, size);
-    return 0;
+    int r = is_chunked(exchange) ? piece_hold(exchange, size) : 0;
+    if (r >= 0 && exchange->is_call) // otherwise nobody reads it
+        buffer_append(&exchange->body.bytes, data, size);
+    return r;
 }

@@ -4,8 +4,8 @@
 
 #include "exchange.h"
 
-// Decides on the announced body. Negative: refused; the request may already hold the reply. In the
-// state ASKED the decision comes later, and the exchange is then resumed.
+// Decides on the announced body. Then: BODY, or ASKED if the decision comes later; the exchange is
+// then resumed. Negative: refused; the request may already hold the reply.
 NODISCARD int exchange_ask(struct exchange *exchange);
 // Evaluates the decision after the wait. Returns like exchange_ask().
 NODISCARD int exchange_ask_end(struct exchange *exchange);

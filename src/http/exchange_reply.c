@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers and text of replies, and replies that bypass libmicrohttpd.
+// Writes replies to the connection, a piece of a long one at a time.
 #include "exchange_reply.h"
-
-#include "http_connection.h"
-#include "lingering_close.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
 #include "http/cors.h"
 
+#include <errno.h>
+#include <microhttpd.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
-enum { HEAD_MAX_BYTES = 32768 };
+enum { PIECE_BYTES = 1 << 18 }; // sent in a turn
 
 // Whether the reply is a file, or 304 for it, and no error.
 static bool is_file(const struct exchange *exchange)
@@ -55,10 +55,12 @@ static int scope_headers(const struct request *request, struct reply_header *hea
     return count;
 }
 
-// Whatever follows a chunked body on its connection is not parsed as a request.
 static bool is_last(const struct exchange *exchange)
 {
-    return exchange->server->quiescing || exchange->is_chunked;
+    const struct http_head *head = &exchange->head;
+    if (exchange->is_last || exchange->server->quiescing)
+        return true;
+    return head_is_1_0(head) ? !head->wants_keep : head->wants_close;
 }
 
 static const char *reply_type(const struct exchange *exchange)
@@ -93,9 +95,93 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
         count = cors_headers(exchange, ret_headers, count);
     if (exchange->allow)
         ret_headers[count++] = (struct reply_header){"Allow", exchange->allow};
-    if (is_last(exchange))
+    if (exchange->is_last)
         ret_headers[count++] = (struct reply_header){"Connection", "close"};
+    else if (head_is_1_0(&exchange->head))
+        ret_headers[count++] = (struct reply_header){"Connection", "keep-alive"};
     return count;
+}
+
+// Prints the date once a second.
+static const char *date_line(struct server *server)
+{
+    time_t now = time(NULL);
+    struct tm calendar;
+    if (now != server->date_s) {
+        gmtime_r(&now, &calendar);
+        strftime(server->date, sizeof server->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n",
+                 &calendar);
+        server->date_s = now;
+    }
+    return server->date;
+}
+
+static void header_append(struct buffer *text, const struct reply_header *header)
+{
+    buffer_append_text(text, header->name);
+    buffer_append(text, ": ", 2);
+    buffer_append_text(text, header->value);
+    buffer_append(text, "\r\n", 2);
+}
+
+static void head_print(struct exchange *exchange)
+{
+    const struct request *request = &exchange->request;
+    struct buffer *text = &exchange->text;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    exchange->is_last = is_last(exchange);
+    buffer_append_text(text, "HTTP/1.1 ");
+    buffer_append_int(text, request->status);
+    buffer_append_byte(text, ' ');
+    buffer_append_text(text, MHD_get_reason_phrase_for((unsigned)request->status));
+    buffer_append(text, "\r\n", 2);
+    buffer_append_text(text, date_line(exchange->server));
+    int count = exchange_headers(exchange, headers);
+    for (int i = 0; i < count; i++)
+        header_append(text, &headers[i]);
+    if (request->status != 204) { // has no body, nor a length
+        buffer_append_text(text, "Content-Length: ");
+        buffer_append_int(text, (int64_t)request->reply.length);
+        buffer_append(text, "\r\n", 2);
+    }
+    buffer_append(text, "\r\n", 2);
+}
+
+// The number of bytes that follow the head: none of a reply to HEAD.
+static size_t body_bytes(const struct exchange *exchange)
+{
+    const char *verb = exchange->head.verb;
+    return verb && strcmp(verb, "HEAD") == 0 ? 0 : exchange->request.reply.length;
+}
+
+// Sends a piece of the rest, or what the socket accepts of it. As send(2).
+static ssize_t piece_send(const struct exchange *exchange, int fd, size_t total)
+{
+    const struct buffer *head = &exchange->text;
+    char *body = exchange->request.reply.data; // NULL if there is none
+    size_t head_sent = exchange->sent < head->length ? exchange->sent : head->length;
+    size_t body_sent = exchange->sent - head_sent;
+    size_t left = total - head->length - body_sent;
+    struct iovec rest[] = {
+        {head->data + head_sent, head->length - head_sent},
+        {body ? body + body_sent : NULL, left < PIECE_BYTES ? left : PIECE_BYTES},
+    };
+    struct msghdr message = {.msg_iov = rest, .msg_iovlen = 2};
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+int exchange_write(struct exchange *exchange, int fd)
+{
+    if (exchange->text.length == 0)
+        head_print(exchange);
+    if (buffer_failed(&exchange->text))
+        return -ERROR_MEMORY;
+    size_t total = exchange->text.length + body_bytes(exchange);
+    ssize_t count = piece_send(exchange, fd, total);
+    if (count < 0 && errno != EAGAIN && errno != EINTR)
+        return -ERROR_UNAVAILABLE;
+    exchange->sent += count > 0 ? (size_t)count : 0;
+    return exchange->sent == total;
 }
 
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,
@@ -105,70 +191,6 @@ void exchange_plain_error(struct exchange *exchange, int status, const char *cod
     exchange->request.replied = true;
 }
 
-static int fill_file(struct exchange *exchange)
-{
-    const struct server_page *page = exchange->page;
-    const char *known = exchange->head.if_none_match;
-    exchange->content_type = page->file.type;
-    if (known && strstr(known, page->etag))
-        return 304;
-    buffer_append(&exchange->request.reply, page->file.data, page->file.length);
-    return 200;
-}
-
-void exchange_fill_page(struct exchange *exchange)
-{
-    const struct server_page *page = exchange->page;
-    struct request *request = &exchange->request;
-    request->status = page->fn ? page->fn(page->arg, &request->reply, &exchange->content_type)
-                               : fill_file(exchange);
-    if (buffer_failed(&request->reply))
-        exchange_plain_error(exchange, 500, error_code(-ERROR_INTERNAL), NULL);
-    request->replied = true;
-}
-
-static void date_append(struct buffer *text)
-{
-    time_t now = time(NULL);
-    struct tm calendar;
-    char date[64];
-    gmtime_r(&now, &calendar);
-    strftime(date, sizeof date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &calendar);
-    buffer_append_text(text, date);
-}
-
-size_t exchange_reply_bytes(const struct exchange *exchange)
-{
-    const char *verb = exchange->head.verb;
-    return verb && strcmp(verb, "HEAD") == 0 ? 0 : exchange->request.reply.length;
-}
-
-void exchange_print_head(const struct exchange *exchange, struct buffer *text)
-{
-    const struct request *request = &exchange->request;
-    struct reply_header headers[REPLY_HEADERS_MAX];
-    buffer_append_format(text, "HTTP/1.1 %d %s\r\n", request->status,
-                         MHD_get_reason_phrase_for((unsigned)request->status));
-    date_append(text);
-    int count = exchange_headers(exchange, headers);
-    for (int i = 0; i < count; i++)
-        buffer_append_format(text, "%s: %s\r\n", headers[i].name, headers[i].value);
-    if (!is_last(exchange))
-        buffer_append_text(text, "Connection: close\r\n");
-    buffer_append_format(text, "Content-Length: %zu\r\n\r\n", request->reply.length);
-}
-
-int exchange_detach(struct exchange *exchange, int *ret_fd)
-{
-    struct http_connection *connection = exchange->connection;
-    exchange->state = EXCHANGE_DETACHED;
-    if (connection->mhd)
-        return connection_detach(connection, ret_fd);
-    *ret_fd = connection_take_fd(connection);
-    exchange->connection = NULL;
-    return 0;
-}
-
 // Enough for the rest of this body, and for another one of the maximum size.
 int64_t exchange_linger_bytes(const struct exchange *exchange)
 {
@@ -176,36 +198,10 @@ int64_t exchange_linger_bytes(const struct exchange *exchange)
            (int64_t)exchange->body.bytes.length;
 }
 
-void exchange_last_word(struct exchange *exchange)
+void exchange_refuse(struct exchange *exchange, int status, const char *reason)
 {
-    struct server *server = exchange->server;
-    CLEANUP(buffer_done) struct buffer text = BUFFER(HEAD_MAX_BYTES);
-    exchange_print_head(exchange, &text);
-    buffer_append(&text, exchange->request.reply.data, exchange_reply_bytes(exchange));
-
-    int fd;
-    int64_t budget = exchange_linger_bytes(exchange);
-    if (exchange_detach(exchange, &fd) < 0)
-        return;
-    lingering_close_start(server, fd, budget, text.data, text.length);
-}
-
-void exchange_refuse_early(struct exchange *exchange, int status, const char *reason)
-{
-    (void)!exchange_name(exchange);
     metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
     exchange_plain_error(exchange, status, "bad_request", reason);
-    exchange_last_word(exchange);
-}
-
-void exchange_refuse_head(struct http_connection *connection, int status, const char *reason)
-{
-    static const struct exchange_ops none = {0};
-    struct exchange *exchange = exchange_new(connection, &none);
-    if (!exchange) {
-        connection_free(connection);
-        return;
-    }
-    exchange_refuse_early(exchange, status, reason);
-    exchange_free(exchange);
+    exchange->is_last = true;
+    exchange->state = EXCHANGE_REPLY;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers and text of replies, and replies that bypass libmicrohttpd.
+// The headers of replies, and how a reply is written to the connection.
 #pragma once
 
 #include "exchange.h"
@@ -14,23 +14,13 @@ struct reply_header {
 // Fills in the headers of the reply stored in the request. Returns their number, at most
 // REPLY_HEADERS_MAX.
 int exchange_headers(const struct exchange *exchange, struct reply_header *ret_headers);
+// Writes as much of the reply as the socket takes, or a piece of a long one. 1: that was all; 0: go
+// on when the socket is writable. -ERROR_UNAVAILABLE: the peer is gone; -ERROR_MEMORY.
+NODISCARD int exchange_write(struct exchange *exchange, int fd);
 // Stores an error reply in the request, without a handler.
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,
                           const char *message);
-void exchange_fill_page(struct exchange *exchange);
-// Takes the descriptor from its owner. The connection is then gone, or about to end.
-NODISCARD int exchange_detach(struct exchange *exchange, int *ret_fd);
-// Appends the head of the reply as libmicrohttpd would send it for the last request of a
-// connection.
-void exchange_print_head(const struct exchange *exchange, struct buffer *text);
-// The number of bytes that follow the head: none of a reply to HEAD.
-size_t exchange_reply_bytes(const struct exchange *exchange);
+// Rejects a malformed request. Its connection is closed after the reply.
+void exchange_refuse(struct exchange *exchange, int status, const char *reason);
 // The maximum number of bytes to discard after a connection's last reply.
 int64_t exchange_linger_bytes(const struct exchange *exchange);
-// Sends the reply stored in the request without libmicrohttpd, then closes with a lingering close.
-void exchange_last_word(struct exchange *exchange);
-// Rejects a malformed request.
-void exchange_refuse_early(struct exchange *exchange, int status, const char *reason);
-// Answers a head that libmicrohttpd must not see, at the acceptor, then closes with a lingering
-// close. Frees the connection.
-void exchange_refuse_head(struct http_connection *connection, int status, const char *reason);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of every request, whoever reads its connection: head, route, body, call, reply.
+// The steps of every request: head, route, body, call.
 #include "exchange_steps.h"
 
 #include "exchange_admission.h"
 #include "exchange_reply.h"
-#include "http_connection.h"
 
 #include "base/error.h"
 #include "base/metrics.h"
@@ -99,22 +98,29 @@ static void exchange_route(struct exchange *exchange)
     }
 }
 
-enum MHD_Result exchange_refuse(struct exchange *exchange, const char *reason)
+// Called after a callback in which the handler may have replied. A long reply may still have to be
+// compressed.
+static void callback_end(struct exchange *exchange)
 {
-    metric_add(METRIC_HTTP_BAD_REQUESTS, 1);
-    exchange_plain_error(exchange, 400, "bad_request", reason);
-    return exchange_queue(exchange);
+    exchange->state = exchange->request.replied ? EXCHANGE_REPLY : EXCHANGE_SUSPENDED;
 }
 
-static enum MHD_Result exchange_too_large(struct exchange *exchange)
+// Refuses the body, which is not read any further.
+static void body_refuse(struct exchange *exchange, int r)
 {
-    metric_add(METRIC_HTTP_BODY_TOO_LARGE, 1);
-    if (exchange->is_call)
-        request_reply_error(&exchange->request, -ERROR_REQUEST_TOO_LARGE);
-    else
-        exchange_plain_error(exchange, 413, error_code(-ERROR_REQUEST_TOO_LARGE), NULL);
-    exchange_last_word(exchange);
-    return MHD_YES;
+    struct request *request = &exchange->request;
+    exchange->state = EXCHANGE_ANSWERING;
+    exchange->is_last = true;
+    if (r == -ERROR_REQUEST_TOO_LARGE && request->arguments.error_text[0] == '\0') {
+        metric_add(METRIC_HTTP_BODY_TOO_LARGE, 1);
+        if (!exchange->is_call)
+            exchange_plain_error(exchange, 413, error_code(r), NULL);
+    }
+    if (!request->replied && r == -ERROR_RATELIMITED)
+        request_reply_ratelimited(request, BODY_RETRY_S);
+    else if (!request->replied)
+        request_reply_unread(request, r);
+    callback_end(exchange);
 }
 
 // Reads the announced length of the body. -ERROR_REQUEST_TOO_LARGE if it exceeds the limit.
@@ -122,66 +128,43 @@ static int exchange_read_length(struct exchange *exchange)
 {
     const char *digits = exchange->head.content_length;
     int64_t length = 0;
-    exchange->is_chunked = exchange->head.transfer_encoding != NULL;
     for (; digits && *digits != '\0'; digits++) {
         length = length * 10 + (*digits - '0');
         if (length > exchange->server->options.settings.body_max_bytes)
             return -ERROR_REQUEST_TOO_LARGE;
     }
     exchange->request.body_bytes = length;
+    framing_init(&exchange->framing, &exchange->head, (uint64_t)length);
     return 0;
 }
 
-static enum MHD_Result exchange_refuse_body(struct exchange *exchange, int r)
-{
-    struct request *request = &exchange->request;
-    if (r == -ERROR_REQUEST_TOO_LARGE && request->arguments.error_text[0] == '\0')
-        return exchange_too_large(exchange);
-    exchange->state = EXCHANGE_ANSWERING;
-    if (!request->replied && r == -ERROR_RATELIMITED)
-        request_reply_ratelimited(request, BODY_RETRY_S);
-    else if (!request->replied)
-        request_reply_unread(request, r);
-    exchange_last_word(exchange);
-    return MHD_YES;
-}
-
-static enum MHD_Result exchange_let_in(struct exchange *exchange)
-{
-    exchange->state = EXCHANGE_BODY;
-    connection_move(exchange->connection, CONNECTION_BODY);
-    return MHD_YES;
-}
-
-static enum MHD_Result exchange_admit(struct exchange *exchange)
-{
-    int r = exchange_ask(exchange);
-    if (r < 0)
-        return exchange_refuse_body(exchange, r);
-    if (exchange->state != EXCHANGE_ASKED)
-        return exchange_let_in(exchange);
-    connection_move(exchange->connection, CONNECTION_WORK);
-    exchange->ops->suspend(exchange);
-    return MHD_YES;
-}
-
-enum MHD_Result exchange_admit_end(struct exchange *exchange)
-{
-    int r = exchange_ask_end(exchange);
-    return r < 0 ? exchange_refuse_body(exchange, r) : exchange_let_in(exchange);
-}
-
-enum MHD_Result exchange_begin(struct exchange *exchange)
+void exchange_begin(struct exchange *exchange)
 {
     exchange_route(exchange);
-    if (exchange_read_length(exchange) < 0)
-        return exchange_too_large(exchange);
-    return exchange_admit(exchange);
+    int r = exchange_read_length(exchange);
+    if (r >= 0 && exchange->page && !exchange->request.replied) {
+        exchange->is_last = true;
+        exchange->state = EXCHANGE_PAGE;
+        return;
+    }
+    if (r >= 0)
+        r = exchange_ask(exchange);
+    if (r < 0)
+        body_refuse(exchange, r);
 }
 
-enum MHD_Result exchange_queue(struct exchange *exchange)
+void exchange_admit_end(struct exchange *exchange)
 {
-    return exchange->request.replied ? exchange->ops->reply(exchange) : MHD_NO;
+    int r = exchange_ask_end(exchange);
+    if (r < 0)
+        body_refuse(exchange, r);
+}
+
+void exchange_take(struct exchange *exchange, const char *data, size_t size)
+{
+    int r = exchange_body_add(exchange, data, size);
+    if (r < 0)
+        body_refuse(exchange, r);
 }
 
 static void exchange_call(struct exchange *exchange)
@@ -198,26 +181,10 @@ static void exchange_call(struct exchange *exchange)
         server->options.on_call(server->options.arg, request);
 }
 
-enum MHD_Result exchange_answer(struct exchange *exchange)
+void exchange_answer(struct exchange *exchange)
 {
     exchange->state = EXCHANGE_ANSWERING;
-    connection_move(exchange->connection, CONNECTION_WORK);
-    if (exchange->page && exchange->request.status == 0)
-        exchange_fill_page(exchange);
-    else if (exchange->is_call)
+    if (exchange->is_call)
         exchange_call(exchange);
-    if (!exchange->is_call || exchange->request.replied)
-        return exchange_queue(exchange);
-    exchange->state = EXCHANGE_SUSPENDED;
-    exchange->ops->suspend(exchange);
-    return MHD_YES;
-}
-
-enum MHD_Result exchange_take(struct exchange *exchange, const char *data, size_t *size)
-{
-    int r = exchange_body_add(exchange, data, *size);
-    if (r < 0)
-        return exchange_refuse_body(exchange, r);
-    *size = 0;
-    return MHD_YES;
+    callback_end(exchange);
 }

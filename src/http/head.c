@@ -89,7 +89,7 @@ static ptrdiff_t line_length(const char *text, const char *end)
     return end > text && end[-1] == '\r' ? end - 1 - text : -1;
 }
 
-const char *head_scan_fields(const char *text, size_t length, size_t *ret_length)
+static const char *fields_scan(const char *text, size_t length, size_t *ret_length)
 {
     const char *end = text + length;
     const char *feed;
@@ -127,7 +127,7 @@ const char *head_scan(const char *text, size_t length, struct head_progress *ret
         target_length(ret_progress->target, (size_t)(feed - ret_progress->target));
     size_t fields_at = (size_t)(feed + 1 - text);
     size_t fields_length;
-    reason = head_scan_fields(feed + 1, length - fields_at, &fields_length);
+    reason = fields_scan(feed + 1, length - fields_at, &fields_length);
     ret_progress->length = fields_length > 0 ? fields_at + fields_length : 0;
     return reason;
 }
@@ -218,8 +218,11 @@ static bool is_connection(const char *name, size_t length)
 static const char *field_store(struct http_head *head, const char *name, size_t length,
                                const char *value)
 {
-    if (is_connection(name, length))
+    if (is_connection(name, length)) {
         head->wants_upgrade = head->wants_upgrade || head_list_has(value, "upgrade");
+        head->wants_close = head->wants_close || head_list_has(value, "close");
+        head->wants_keep = head->wants_keep || head_list_has(value, "keep-alive");
+    }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const struct head_field *known = &fields[i];
         if (known->length != length || strncasecmp(known->name, name, length) != 0)
@@ -280,10 +283,15 @@ static bool is_host(const char *host)
     return host[0] != '\0';
 }
 
+bool head_is_1_0(const struct http_head *head)
+{
+    return strcmp(head->version, "HTTP/1.0") == 0;
+}
+
 // Checks that the fields are consistent.
 static const char *head_check(const struct http_head *head)
 {
-    bool is_1_0 = strcmp(head->version, "HTTP/1.0") == 0;
+    bool is_1_0 = head_is_1_0(head);
     if (!head->host && !is_1_0)
         return "no Host header";
     if (head->host && !is_host(head->host))
@@ -329,19 +337,4 @@ bool head_has_body(const struct http_head *head)
 {
     return head->transfer_encoding ||
            (head->content_length && strcmp(head->content_length, "0") != 0);
-}
-
-static void text_move(const char **text, const char *from, const char *to)
-{
-    if (*text)
-        *text = to + (*text - from);
-}
-
-void head_move(struct http_head *head, const char *from, char *to)
-{
-    head->target = to + (head->target - from);
-    text_move(&head->verb, from, to);
-    text_move(&head->version, from, to);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        text_move(head_member(head, &fields[i]), from, to);
 }

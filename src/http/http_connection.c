@@ -4,8 +4,7 @@
 // expired.
 #include "http_connection.h"
 
-#include "daemon.h"
-#include "mhd_quirks.h"
+#include "exchange.h"
 #include "server_internal.h"
 
 #include "base/check.h"
@@ -13,7 +12,6 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,6 +26,7 @@ struct http_connection *connection_new(struct server *server, int fd)
     }
     connection->server = server;
     connection->fd = fd;
+    connection->page_fd = -1;
     list_init(&connection->link);
     connection_move(connection, CONNECTION_FRESH);
     server->connections_count++;
@@ -49,14 +48,11 @@ int connection_take_fd(struct http_connection *connection)
 
 void connection_free(struct http_connection *connection)
 {
-    bool is_ours = !connection->mhd;
-    void (*on_free)(void *) = connection->on_free;
-    void *arg = connection->on_free_arg;
-    int fd = connection_take_fd(connection);
-    if (is_ours)
-        close(fd);
-    if (on_free)
-        on_free(arg);
+    struct exchange *exchange = connection->exchange;
+    ASSERT(connection->page_fd < 0);
+    close(connection_take_fd(connection));
+    if (exchange)
+        exchange_leave(exchange);
 }
 
 void connection_move(struct http_connection *connection, enum http_connection_state state)
@@ -69,57 +65,10 @@ void connection_move(struct http_connection *connection, enum http_connection_st
     list_append(&server->connections[state], &connection->link);
 }
 
-struct http_connection *connection_of(struct MHD_Connection *mhd)
+bool connection_consume(const struct http_connection *connection, size_t length)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info && info->socket_context ? CAST(http_connection, info->socket_context) : NULL;
-}
-
-void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
-                       enum MHD_ConnectionNotificationCode code)
-{
-    struct server *server = CAST(server, arg);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        ASSERT(server->adding);
-        *context = server->adding;
-        server->adding->mhd = mhd;
-        server->adding = NULL;
-    } else {
-        connection_free(CAST(http_connection, *context));
-        *context = NULL;
-    }
-}
-
-void connection_add_to_daemon(struct http_connection *connection)
-{
-    struct server *server = connection->server;
-    // libmicrohttpd requires an address, for limits and logs that we do not use.
-    struct sockaddr_in nobody = {.sin_family = AF_INET};
-    loop_io_free(connection->watch);
-    connection->watch = NULL;
-    ASSERT(!server->adding && !connection->mhd);
-    server->adding = connection;
-    enum MHD_Result added = MHD_add_connection(server->daemon, connection->fd,
-                                               (struct sockaddr *)&nobody, sizeof nobody);
-    if (added == MHD_YES || !server->adding)
-        return;
-    // Refused before the notification: libmicrohttpd has closed the descriptor already.
-    server->adding = NULL;
-    (void)connection_take_fd(connection);
-}
-
-void connection_leaves_daemon(struct http_connection *connection)
-{
-    connection_move(connection, CONNECTION_CLOSING);
-    daemon_run_soon(connection->server);
-}
-
-int connection_detach(struct http_connection *connection, int *ret_fd)
-{
-    int r = mhd_descriptor_take(connection->mhd, connection->fd, ret_fd);
-    connection_leaves_daemon(connection);
-    return r;
+    // With MSG_TRUNC, TCP discards the bytes without copying them.
+    return length == 0 || recv(connection->fd, NULL, length, MSG_TRUNC) == (ssize_t)length;
 }
 
 // Makes libmicrohttpd notice a hang-up and clean up.
@@ -164,7 +113,7 @@ static void connection_expire(struct http_connection *connection)
     struct linger none = {.l_onoff = 1};
     if (connection->state == CONNECTION_REPLY)
         (void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    if (connection->mhd)
+    if (connection->page_fd >= 0)
         connection_hang_up(connection);
     else
         connection_free(connection);
@@ -183,23 +132,5 @@ void connections_expire(struct server *server)
                 break;
             connection_expire(connection);
         }
-    }
-}
-
-// One check soon after the reply is enough: see mhd_end_is_missed().
-void connections_end_half_closed(struct server *server)
-{
-    struct list *idle = &server->connections[CONNECTION_IDLE];
-    int64_t since_ms = server->looked_ms + server->timeout_ms[CONNECTION_IDLE];
-    if (server->run_due)
-        return;
-    server->looked_ms = loop_now_ms(server->loop);
-    for (struct list *link = idle->previous, *previous; link != idle; link = previous) {
-        struct http_connection *connection = LIST_ITEM(link, struct http_connection, link);
-        previous = link->previous;
-        if (connection->deadline_ms < since_ms)
-            return;
-        if (mhd_end_is_missed(connection->fd))
-            connection_hang_up(connection);
     }
 }

@@ -33,18 +33,14 @@ static void lingering_close_ready(void *arg, uint32_t events)
     }
 }
 
-void lingering_close_start(struct server *server, int fd, int64_t budget, const char *text,
-                           size_t length)
+void lingering_close_start(struct http_connection *connection, int64_t budget)
 {
-    struct http_connection *connection = connection_new(server, fd);
-    if (!connection)
-        return;
     connection->bytes = budget;
     connection_move(connection, CONNECTION_LINGER);
-    // A few hundred bytes: they fit the socket's buffer, or the peer is not reading anyway.
-    (void)!send(fd, text, length, MSG_NOSIGNAL);
-    shutdown(fd, SHUT_WR);
-    if (loop_io_new_peer(server->loop, fd, EPOLLIN, lingering_close_ready, connection,
-                         &connection->watch) < 0)
+    shutdown(connection->fd, SHUT_WR);
+    loop_io_free(connection->watch);
+    connection->watch = NULL;
+    if (loop_io_new_peer(connection->server->loop, connection->fd, EPOLLIN, lingering_close_ready,
+                         connection, &connection->watch) < 0)
         connection_free(connection);
 }

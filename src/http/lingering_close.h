@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lingering close: delivers a last reply to a peer that may still be sending.
+// Lingering close: lets the last reply reach a peer that may still be sending.
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
-struct server;
+struct http_connection;
 
-// Writes `text` to `fd`, reads and discards at most `budget` bytes for at most 2 s, and closes.
-// Takes over `fd`.
-void lingering_close_start(struct server *server, int fd, int64_t budget, const char *text,
-                           size_t length);
+// Ends the output of the connection, whose exchange is over. Reads and discards at most `budget`
+// bytes for at most 2 s, then frees it.
+void lingering_close_start(struct http_connection *connection, int64_t budget);

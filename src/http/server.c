@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's HTTP server: starts, drains and stops the acceptor and libmicrohttpd.
+// A loop's HTTP server: starts, drains and stops what it is made of.
 #include "server_internal.h"
 
 #include "acceptor.h"
-#include "daemon.h"
 #include "exchange.h"
 #include "gzip.h"
 #include "http_connection.h"
 #include "job_thread.h"
-#include "mhd_handler.h"
+#include "page_daemon.h"
 
 #include "base/check.h"
 #include "base/error.h"
@@ -28,38 +27,8 @@ static void server_tick(void *arg)
 {
     struct server *server = CAST(server, arg);
     connections_expire(server);
-    connections_end_half_closed(server);
     acceptor_resume(server);
     loop_timer_set(server->tick, SERVER_TICK_MS);
-}
-
-// Targets come from the request line as received, so libmicrohttpd need not decode anything.
-static size_t server_skip_unescape(void *arg, struct MHD_Connection *mhd, char *text)
-{
-    (void)arg;
-    (void)mhd;
-    return strlen(text);
-}
-
-static int daemon_start(struct server *server)
-{
-    int r = mhd_check(MHD_get_version());
-    if (r < 0)
-        return r;
-    mhd_on_refusal(mhd_handler_refuse);
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0,
-        NULL, NULL, mhd_handler_step, server, MHD_OPTION_URI_LOG_CALLBACK, mhd_handler_line, server,
-        MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
-        mhd_handler_end, server, MHD_OPTION_UNESCAPE_CALLBACK, server_skip_unescape, server,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MHD_MEMORY_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)server->options.settings.connections_max + 1024, MHD_OPTION_CONNECTION_TIMEOUT,
-        0U, MHD_OPTION_END);
-    if (!server->daemon) {
-        log_write(LOG_ERROR, "http", "cannot start libmicrohttpd");
-        return -ERROR_UNAVAILABLE;
-    }
-    return daemon_watch(server);
 }
 
 static void server_init(struct server *server, struct loop *loop,
@@ -100,7 +69,7 @@ static void server_init(struct server *server, struct loop *loop,
 
 static int server_start(struct server *server)
 {
-    int r = daemon_start(server);
+    int r = page_daemon_start(server);
     if (r < 0)
         return r;
     r = loop_timer_new(server->loop, server_tick, server, &server->tick);
@@ -117,7 +86,7 @@ static int server_start(struct server *server)
     if (r < 0)
         return r;
     // Last, because it cannot be undone.
-    return loop_idle_add(server->loop, daemon_idle, server);
+    return loop_idle_add(server->loop, page_daemon_idle, server);
 }
 
 int server_new(struct loop *loop, const struct server_options *options, struct server **ret_server)
@@ -195,15 +164,12 @@ int server_connections(const struct server *server)
     return server->connections_count;
 }
 
-// Closes the connections that libmicrohttpd does not have.
 static void connections_close(struct server *server)
 {
     for (int state = 0; state < CONNECTION_STATES; state++) {
         LIST_FOREACH(link, &server->connections[state])
         {
-            struct http_connection *connection = LIST_ITEM(link, struct http_connection, link);
-            if (!connection->mhd)
-                connection_free(connection);
+            connection_free(LIST_ITEM(link, struct http_connection, link));
         }
     }
 }
@@ -224,12 +190,9 @@ void server_free(struct server *server)
     acceptor_close(server);
     job_thread_free(server->parser); // its results may still be compressed
     job_thread_free(TAKE(server->long_replies));
+    page_daemon_stop(server);
     connections_close(server);
     loop_timer_free(server->tick);
-    loop_io_free(server->daemon_watch);
-    exchanges_abandon(server);
-    if (server->daemon)
-        MHD_stop_daemon(server->daemon);
     exchanges_free_spares(server);
     exchanges_forget(server);
     gzip_free(server->gzip);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The internals of a server. Everything runs on its loop's thread.
 //
-//   acceptor.c         accepts, peeks at the first head, then passes the descriptor on, to
-//                      libmicrohttpd or on_takeover
+//   acceptor.c         accepts connections
+//   http_reader.c      reads requests from them, and passes on those for pages and on_takeover
+//   page_daemon.c          serves pages, by libmicrohttpd
+//   exchange_steps.c   the steps of a request: route, body, call
+//   exchange_….c       parts of these steps, the reply, and the exchange itself
+//   head.c, framing.c  parse a head, and find the end of a body
 //   http_connection.c  tracks each connection's state and enforces its deadline
-//   mhd_handler.c      libmicrohttpd's callbacks
-//   exchange_chunked.c the same for requests with chunked bodies, bypassing libmicrohttpd
-//   exchange_steps.c   the steps of every request: head, body, call, reply
-//   exchange_….c       parts of these steps, and the exchange itself
-//   daemon.c           decides when libmicrohttpd runs
-//   mhd_quirks.c       code that depends on libmicrohttpd's internals
-//   lingering_close.c  sends a last reply and keeps reading for a while, so that the peer gets it
+//   lingering_close.c  keeps reading for a while after a last reply, so that the peer gets it
 //
-// Their includes form no circles. This header holds what all of them share.
+// Each includes only headers of those below it. This header holds what all of them share.
 #pragma once
 
 #include "base/digest.h"
@@ -20,17 +18,16 @@
 #include "base/loop.h"
 #include "call/intake.h"
 #include "http/server.h"
-#include "mhd_quirks.h"
 
-#include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum {
     SERVER_TICK_MS = 100,
     SERVER_LINGER_MS = 2000,
     SERVER_SHORT_MS = 10000, // between log lines about exhausted descriptors
-    SERVER_HEAD_MAX_BYTES = MHD_MEMORY_BYTES,
+    SERVER_HEAD_MAX_BYTES = 16384,
     ETAG_SIZE = DIGEST_HEX_SIZE + 2, // with quotes
 };
 
@@ -42,9 +39,12 @@ enum http_connection_state {
     CONNECTION_REPLY,
     CONNECTION_IDLE, // between requests
     CONNECTION_LINGER,
-    CONNECTION_CLOSING,
+    CONNECTION_CLOSING, // shut down; libmicrohttpd will notice
     CONNECTION_STATES
 };
+
+struct exchange;
+struct MHD_Daemon;
 
 struct server_page {
     struct server_page *next;
@@ -59,15 +59,13 @@ struct http_connection {
     uint32_t tag;
     struct list link; // in server->connections[state]
     struct server *server;
-    struct MHD_Connection *mhd; // NULL at the acceptor and in lingering close
-    struct loop_io *watch;      // NULL while libmicrohttpd has it
-    void (*on_free)(void *arg); // called by connection_free(); may be NULL
-    void *on_free_arg;
+    struct exchange *exchange; // NULL unless the head of a request is complete
+    struct loop_io *watch;     // NULL before the first wait, and while libmicrohttpd has it
     int64_t deadline_ms;
-    int64_t bytes;      // acceptor: bytes seen so far; REPLY: bytes acknowledged at the last check;
-                        // lingering close: bytes still to discard
-    const char *memory; // libmicrohttpd's for this connection; known from the first target on
-    int fd;             // libmicrohttpd's once `mhd` is set
+    int64_t bytes; // bytes of an incomplete head seen so far; REPLY: bytes acknowledged at the last
+                   // check; LINGER: bytes still to discard
+    int fd;
+    int page_fd; // libmicrohttpd's duplicate of `fd` while it serves a page; otherwise negative
     enum http_connection_state state;
 };
 
@@ -75,8 +73,10 @@ struct server {
     uint32_t tag;
     struct loop *loop;
     struct server_options options;
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon; // see page_daemon.c
     struct loop_io *daemon_watch;
+    struct http_connection *adding; // being passed to libmicrohttpd
+    bool daemon_due;                // libmicrohttpd must run at the end of the turn
     struct loop_io *listen_watch;
     struct loop_timer *tick;
     struct server_page *pages;
@@ -90,18 +90,17 @@ struct server {
     struct job_thread *parser;                  // parses large bodies
     struct job_thread *long_replies;            // compresses them, and frees them
     int spares_count;
-    struct http_connection *adding; // the connection being passed to libmicrohttpd
     int64_t timeout_ms[CONNECTION_STATES];
-    int64_t looked_ms;       // when idle connections were last checked
     int64_t short_logged_ms; // when exhausted descriptors were last logged; 0: never
     uint64_t id_base;        // for request ids: a random start and a counter
     uint64_t id_count;
+    time_t date_s; // when `date`, a line of replies, was printed
+    char date[64];
     int listen_fd;
     int spare_fd; // closed to accept and refuse a connection when descriptors run out
     int connections_count;
     int calls_count;
     bool quiescing;
-    bool run_due; // libmicrohttpd must run at the end of the turn
     bool accept_paused;
-    char head[SERVER_HEAD_MAX_BYTES]; // the head the acceptor is checking
+    char input[SERVER_HEAD_MAX_BYTES]; // what the reader is looking at
 };

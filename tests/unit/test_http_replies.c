@@ -123,7 +123,7 @@ static void a_long_reply_arrives_whole(void **state)
     expect_whole(request_for("ann", FIXTURE_REPLY_MAX));
     snprintf(chunked, sizeof chunked,
              "POST /api/big?n=%d HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ann\r\n"
-             "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+             "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
              FIXTURE_REPLY_MAX - (int)sizeof frame + 1);
     expect_whole(chunked);
     wait_for_bytes(0);
