@@ -34,12 +34,12 @@ END $$;
 -- `thread_mentions`: those that remain unread in threads. Writes outbox rows of at most 500 channels: `outbox_id`, then `outbox_id`.1 and
 -- so on. Cursors only move forward.
 -- A user may be in 100,000 channels, so each row is found once, and locked by its update, provided it has not changed since it was found.
--- The settings below make the rows come in the order of channels, in which marks lock them. If another transaction has changed one of them,
--- everything is rolled back and repeated with all rows locked first.
+-- The rows are found in the order of channels, in which marks lock them, and the settings below make the update take them one by one in that
+-- order. If another transaction has changed one of them, everything is rolled back and repeated with all rows locked first.
 -- Where a channel's last event is its latest message, its row has all that is needed of that message.
 CREATE FUNCTION mark_all(outbox_id text, workspace text, caller text, types bigint, with_threads boolean,
                          OUT changed bigint, OUT told bigint, OUT thread_mentions bigint) LANGUAGE plpgsql VOLATILE
-SET enable_hashjoin = off SET enable_mergejoin = off SET work_mem = '32MB' AS $$
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET work_mem = '32MB' AS $$
 DECLARE
     held tid[];          -- places of locked rows, which do not move; NULL: none is locked yet
     aimed bigint;        -- the number of rows to change
@@ -60,7 +60,7 @@ BEGIN
                 SELECT f.place, f.channel_id, f.old_ts, f.posts, f.changed, CASE WHEN f.is_last THEN f.last_ts ELSE f.latest[1] END AS ts,
                        CASE WHEN f.is_last THEN f.seq ELSE f.latest[2] END AS seq, CASE WHEN f.is_last THEN f.ord ELSE f.latest[3] END AS ord,
                        coalesce(f.latest[4], f.posts) AS own
-                FROM found f WHERE f.is_last OR f.latest[1] > f.old_ts
+                FROM found f WHERE f.is_last OR f.latest[1] > f.old_ts ORDER BY f.channel_id
             ), rows_told AS (
                 INSERT INTO outbox (id, channels, seqs, tss, kinds, users)
                 SELECT outbox_id || CASE WHEN k.part > 0 THEN '.' || k.part ELSE '' END, array_agg(k.channel_id), array_agg(k.seq),

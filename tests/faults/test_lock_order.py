@@ -393,6 +393,8 @@ def test_mark_all_locks_a_users_rows_in_the_order_of_their_channels(parts):
     with parts.database() as database, parts.database() as holder, parts.database() as marker, ThreadPoolExecutor(1) as pool:
         for channel in reversed(channels):
             database.execute("UPDATE channel_members SET changed = changed WHERE user_id = %s AND channel_id = %s", [ann.id, channel])
+            database.execute("UPDATE channels SET changed = changed WHERE id = %s", [channel])
+        database.execute("ANALYZE channels, channel_members")  # Postgres knows that the tables are small
         pid = marker.info.backend_pid
         with holder.transaction():
             holder.execute(f"SELECT {ROWS} FOR UPDATE", [ann.id, [channels[10]]])
