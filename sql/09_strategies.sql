@@ -46,6 +46,17 @@ BEGIN
     FROM channels c WHERE c.id = channel;
 END $$;
 
+-- As strategy_use(), for many channels: one that cannot be changed is put aside.
+CREATE FUNCTION strategy_try(outbox_id text, channel text, caller text, wanted smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN strategy_use(outbox_id, channel, caller, wanted);
+EXCEPTION WHEN lock_not_available OR transaction_rollback OR insufficient_resources THEN
+    RAISE;
+WHEN OTHERS THEN
+    PERFORM row_aside('strategy of channel ' || channel, SQLERRM);
+    RETURN false;
+END $$;
+
 -- Adapts channels with the strategy auto to their current numbers of members: the `count` channels after id `after`, in the outbox row
 -- `outbox_id` (none if nothing changed). Returns how many changed, and the last channel examined; NULL: there are no more.
 CREATE FUNCTION strategies_auto(outbox_id text, auto_limits bigint[], after text, count bigint, OUT moved bigint, OUT last text)
@@ -59,7 +70,7 @@ LANGUAGE sql VOLATILE AS $$
         ORDER BY l.id FOR NO KEY UPDATE OF l SKIP LOCKED
     )
     SELECT (SELECT count(*) FILTER (WHERE CASE WHEN c.is_hot AND hot_lock(c.id, false) IS NULL THEN false -- next time
-                                               ELSE strategy_use(outbox_id, c.id, c.creator, c.wanted) END) FROM wanted c),
+                                               ELSE strategy_try(outbox_id, c.id, c.creator, c.wanted) END) FROM wanted c),
            (SELECT max(p.id) FROM page p HAVING count(*) = strategies_auto.count)
 $$;
 

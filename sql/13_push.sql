@@ -63,11 +63,11 @@ RETURNS TABLE (app text, workspace text, bot text, url text, secret text, channe
         WHERE e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
         FOR UPDATE OF e SKIP LOCKED
     ), taken AS (
-        UPDATE app_events e SET tries = e.tries + 1, due_at = clock_timestamp() + lease_ms * interval '1 millisecond'
+        UPDATE app_events e SET tries = least(e.tries, 1000) + 1, due_at = clock_timestamp() + lease_ms * interval '1 millisecond'
         FROM due d WHERE e.app_id = d.app_id AND e.channel_id = d.channel_id AND e.seq = d.seq
         RETURNING e.*
     ), challenged AS (
-        UPDATE apps a SET verify_tries = a.verify_tries + 1, verify_at = clock_timestamp() + lease_ms * interval '1 millisecond'
+        UPDATE apps a SET verify_tries = least(a.verify_tries, 1000) + 1, verify_at = clock_timestamp() + lease_ms * interval '1 millisecond'
         FROM (SELECT u.id FROM apps u WHERE u.events_url IS NOT NULL AND NOT u.url_verified AND u.verify_at <= clock_timestamp()
               ORDER BY u.verify_at LIMIT most FOR UPDATE SKIP LOCKED) u
         WHERE u.id = a.id
@@ -102,7 +102,8 @@ $$;
 -- within a day.
 CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
     SELECT DISTINCT a.workspace_id FROM apps a
-    WHERE a.events_url IS NOT NULL OR greatest(a.linked_at, to_timestamp(a.created)) > now() - interval '1 day' ORDER BY 1
+    WHERE a.events_url IS NOT NULL OR a.linked_at > now() - interval '1 day'
+       OR a.created > extract(epoch FROM now()) - 86400 ORDER BY 1
 $$;
 
 -- Deletes at most `most` rows: those that have waited longer than `keep_s` (`link_keep_s` for links), and those that were completed 10
@@ -185,8 +186,8 @@ RETURNS TABLE (app text, channel text, seq bigint, happened bigint, frame text, 
             WHERE e.app_id = w.app AND e.frame IS NOT NULL AND e.due_at <= clock_timestamp()
             ORDER BY e.due_at, e.happened LIMIT w.room FOR UPDATE SKIP LOCKED) d
     ), taken AS (
-        UPDATE app_events e SET tries = e.tries + 1, frame = CASE WHEN e.tries + 1 < attempts THEN e.frame END,
-            due_at = clock_timestamp() + (window_ms << (e.tries + 1)::integer) * interval '1 millisecond'
+        UPDATE app_events e SET tries = least(e.tries, 1000) + 1, frame = CASE WHEN least(e.tries, 1000) + 1 < attempts THEN e.frame END,
+            due_at = clock_timestamp() + (window_ms << (least(greatest(e.tries, 0), 20) + 1)::integer) * interval '1 millisecond'
         FROM due d WHERE e.app_id = d.app_id AND e.channel_id = d.channel_id AND e.seq = d.seq
         RETURNING e.*
     )

@@ -18,7 +18,8 @@ END $$;
 CREATE FUNCTION month_oldest(keep_days integer, OUT month text, OUT kept_from bigint) LANGUAGE sql STABLE AS $$
     SELECT p.relname, (extract(epoch FROM p.ends AT TIME ZONE 'UTC') * 1000000)::bigint
     FROM (SELECT c.relname::text, to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' AS ends
-          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'messages'::regclass) p
+          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = 'messages'::regclass AND c.relname ~ '^messages_\d{4}_(0[1-9]|1[0-2])$') p
     WHERE p.ends < now() - make_interval(days => keep_days)
     ORDER BY p.relname LIMIT 1 -- oldest first: a cursor moved to the end of a later month would be skipped, with the own posts before it
 $$;
@@ -62,7 +63,7 @@ DECLARE
     with_singles text[];
 BEGIN
     SELECT max(p.user_id), count(*) INTO last, rows
-    FROM (SELECT c.user_id, c.singles, sum(1 + c.singles) OVER (ORDER BY c.user_id) - c.singles AS work
+    FROM (SELECT c.user_id, c.singles, sum(1 + c.singles::bigint) OVER (ORDER BY c.user_id) - c.singles AS work
           FROM (SELECT i.user_id, i.singles FROM channel_members i WHERE i.channel_id = m.last_channel AND i.user_id > m.last_user
                 ORDER BY i.user_id LIMIT 500) c) p
     WHERE p.work <= 500;

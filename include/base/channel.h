@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 // The values of the column channels.type. Only CHANNEL_PUBLIC is visible to non-members.
 enum channel_type {
@@ -12,6 +13,12 @@ enum channel_type {
     CHANNEL_IM,   // a direct conversation of two users, or of one with themselves
     CHANNEL_TYPE_MAX
 };
+
+// The type stored as `number`; a number that is none counts as private.
+static inline enum channel_type channel_type_of(int64_t number)
+{
+    return number >= 0 && number < CHANNEL_TYPE_MAX ? (enum channel_type)number : CHANNEL_PRIVATE;
+}
 
 // Whether the channel is a direct conversation. Every message there counts as a mention.
 static inline bool channel_type_is_direct(enum channel_type type)

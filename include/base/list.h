@@ -62,3 +62,15 @@ static inline void list_append_all(struct list *to, struct list *from)
     to->previous = from->previous;
     list_init(from);
 }
+
+// Moves at most `most` items from the front of `from` to the end of `to`.
+static inline void list_move(struct list *to, struct list *from, size_t most)
+{
+    LIST_FOREACH(link, from)
+    {
+        if (most-- == 0)
+            break;
+        list_remove(link);
+        list_append(to, link);
+    }
+}

@@ -17,6 +17,10 @@ void log_init(enum log_level level, const char *instance);
 void log_write(enum log_level level, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Logs and counts a bad row that was put aside so that others are not held up. The format names it.
+void log_row_aside(const char *where, const char *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 // Rate limit for a persistent condition: true the first time, then once a minute. The caller owns
 // `*logged_ms` and sets it to 0 initially and whenever the condition ends.
 bool log_is_due(int64_t *logged_ms);

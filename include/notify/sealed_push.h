@@ -19,6 +19,7 @@ struct sealed_push {
 };
 
 // Decrypts it into a push without a message, which the caller frees or sends.
-// -ERROR_SECRET_KEY_MISSING: none of the keys decrypts it. -ERROR_MEMORY. Any thread.
+// -ERROR_SECRET_KEY_MISSING: none of the keys decrypts it. -ERROR_MEMORY. Otherwise its fields
+// cannot be read. Any thread.
 NODISCARD int sealed_push_open(const struct sealed_push *sealed, const struct secrets *secrets,
                                struct notify_push **ret_push);

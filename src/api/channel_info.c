@@ -137,7 +137,7 @@ static void view_read(struct unread_view *view, const struct invocation *invocat
     snprintf(view->channel_id, sizeof view->channel_id, "%s",
              request_arg(invocation->request, "channel"));
     snprintf(view->user_id, sizeof view->user_id, "%s", invocation->actor->user_id);
-    view->type = (enum channel_type)result_int(result, row, STATE_TYPE);
+    view->type = channel_type_of(result_int(result, row, STATE_TYPE));
     view->muted = result_bool(result, row, STATE_MUTED);
     view->notify = result_int(result, row, STATE_NOTIFY);
     view->oldest_ts = result_int(result, row, STATE_OLDEST);

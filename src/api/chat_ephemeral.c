@@ -176,8 +176,7 @@ static void ephemeral_checked(void *arg, const struct store_outcome *outcome)
         ephemeral_fail(ephemeral, error_from_code(result_text(outcome->result, 0, COLUMN_ERROR)));
     } else {
         ephemeral->thread_ts = result_int(outcome->result, 0, COLUMN_ROOT);
-        ephemeral_publish(ephemeral,
-                          (enum channel_type)result_int(outcome->result, 0, COLUMN_TYPE));
+        ephemeral_publish(ephemeral, channel_type_of(result_int(outcome->result, 0, COLUMN_TYPE)));
     }
 }
 

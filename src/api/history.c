@@ -311,7 +311,7 @@ static void event_write(struct json_writer *w, const struct invocation *invocati
     struct frame_context context = {
         .workspace_id = invocation->actor->workspace_id,
         .channel_id = request_arg(invocation->request, "channel"),
-        .type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
+        .type = channel_type_of(result_int(result, row, COLUMN_TYPE)),
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ACTOR),

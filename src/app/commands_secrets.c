@@ -81,8 +81,9 @@ static int seal_anew(struct rotation *rotation, const struct column *column, con
         buffer_append_text(&plain, old);
     if (r >= 0 && column->has_digests)
         r = digest_make(rotation->secrets, &plain, ret_new->digest);
-    if (r == -ERROR_REFUSED) {
-        fprintf(stderr, "secrets: no key decrypts %s\n", place);
+    if (r < 0 && r != -ERROR_MEMORY) {
+        fprintf(stderr, "secrets: %s %s\n", r == -ERROR_REFUSED ? "no key decrypts" : "cannot read",
+                place);
         rotation->refused++;
         return 0;
     }

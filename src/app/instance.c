@@ -110,7 +110,9 @@ static int events_store(void *arg, struct session *session, struct event *const 
     struct instance *instance = CAST(instance, arg);
 
     int r = events_api_store(instance->events_api, session, events, count);
-    return r < 0 ? r : dispatcher_store(instance->dispatcher, session, events, count);
+    int pushed = dispatcher_store(instance->dispatcher, session, events, count);
+
+    return r < 0 ? r : pushed;
 }
 
 static int fanout_make(struct instance *instance)

@@ -24,6 +24,7 @@
 enum {
     PIECE_MAX_BYTES = 4096, // PIPE_BUF: a writable pipe accepts this much without blocking
     MESSAGE_MAX_BYTES = 1800,
+    ROW_NAME_MAX_BYTES = 512,
     LINE_MAX_BYTES = 6 * MESSAGE_MAX_BYTES + 1024, // if every byte is escaped as \u00XX
     GATHERED_MAX_BYTES = 64 * 1024,
     AGAIN_MS = 60 * 1000
@@ -191,6 +192,17 @@ void log_write(enum log_level level, const char *where, const char *format, ...)
     append_field(&line, ",\"message\":\"", message);
     line_end(&line);
     log_flush();
+}
+
+void log_row_aside(const char *where, const char *why, const char *format, ...)
+{
+    char name[ROW_NAME_MAX_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    metric_add(METRIC_ROWS_ASIDE, 1);
+    log_write(LOG_ERROR, where, "row put aside: %s: %s", name, why);
 }
 
 bool log_is_due(int64_t *logged_ms)

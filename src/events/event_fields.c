@@ -63,8 +63,7 @@ const struct field event_note_fields[] = {
 
 void event_channel_type_bound(struct event *event)
 {
-    if (event->channel_type >= CHANNEL_TYPE_MAX)
-        event->channel_type = CHANNEL_PRIVATE;
+    event->channel_type = channel_type_of(event->channel_type);
 }
 
 bool event_kind_has_seq(enum event_kind kind)

@@ -11,6 +11,7 @@
 #include "chat/workspace_ids.h"
 #include "queue.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -112,6 +113,13 @@ static void workspaces_refresh(struct events_api *events_api, int64_t now_ms)
         log_write(LOG_WARN, "push", "cannot clean up app_events");
 }
 
+static void delivery_end(struct events_api *events_api, struct delivery *delivery, CURLcode code)
+{
+    delivery_settle(delivery, code, &events_api->options);
+    list_remove(&delivery->link);
+    list_append(&events_api->settled, &delivery->link);
+}
+
 static void take(struct events_api *events_api)
 {
     int64_t room = events_api->options.settings.events_api_parallel - events_api->count;
@@ -124,9 +132,13 @@ static void take(struct events_api *events_api)
     LIST_FOREACH(link, &events_api->ready)
     {
         struct delivery *delivery = LIST_ITEM(link, struct delivery, link);
+        events_api->count++;
+        if (!delivery->easy) {
+            delivery_end(events_api, delivery, CURLE_FAILED_INIT);
+            continue;
+        }
         list_remove(link);
         list_append(&events_api->under_way, link);
-        events_api->count++;
         curl_multi_add_handle(events_api->multi, delivery->easy);
     }
 }
@@ -140,9 +152,7 @@ static void harvest(struct events_api *events_api)
         CURLcode code = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &delivery);
         curl_multi_remove_handle(events_api->multi, delivery->easy);
-        delivery_settle(delivery, code, &events_api->options);
-        list_remove(&delivery->link);
-        list_append(&events_api->settled, &delivery->link);
+        delivery_end(events_api, delivery, code);
     }
 }
 
@@ -165,15 +175,38 @@ static int64_t length_of(const struct list *list)
     return length;
 }
 
-// Stores outcomes in Postgres. While it is down, nothing new is taken.
+static void outcome_aside(const struct delivery *delivery)
+{
+    log_row_aside("push", "rejected by Postgres",
+                  "outcome of a request to app %s, event %" PRId64 " of channel %s",
+                  delivery->app_id, delivery->seq, delivery->channel_id);
+}
+
+// Stores outcomes in Postgres. While it is down, nothing new is taken. Those that it rejects
+// together are stored one by one; an event whose outcome it rejects is due again when its lease
+// expires.
 static void settle(struct events_api *events_api)
 {
-    if (list_is_empty(&events_api->settled) ||
-        queue_settle(events_api->session, &events_api->settled) < 0)
-        return;
-    events_api->count -= length_of(&events_api->settled);
-    deliveries_free(&events_api->settled);
-    atomic_store(&events_api->wanted, true); // there is room, and a retry may be due
+    size_t most = SIZE_MAX;
+    while (!list_is_empty(&events_api->settled)) {
+        struct list part;
+        list_init(&part);
+        list_move(&part, &events_api->settled, most);
+        int r = queue_settle(events_api->session, &part);
+        bool is_rejected = r == -ERROR_INTERNAL;
+        if (r < 0 && (!is_rejected || most > 1)) {
+            list_append_all(&events_api->settled, &part);
+            if (!is_rejected)
+                return;
+            most = 1;
+            continue;
+        }
+        if (is_rejected)
+            outcome_aside(LIST_ITEM(part.next, struct delivery, link));
+        events_api->count -= length_of(&part);
+        deliveries_free(&part);
+        atomic_store(&events_api->wanted, true); // there is room, and a retry may be due
+    }
 }
 
 static void turn(struct events_api *events_api)

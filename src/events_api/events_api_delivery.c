@@ -179,8 +179,10 @@ int delivery_new(const struct delivery_source *source, const struct events_api_o
     body_write(delivery, source);
     if (buffer_failed(&delivery->body) || !headers_make(delivery, source) ||
         !easy_make(delivery, source->to.url, options->settings.events_api_timeout_ms)) {
-        delivery_free(delivery);
-        return -ERROR_MEMORY;
+        curl_easy_cleanup(TAKE(delivery->easy));
+        log_row_aside("push", "cannot be built",
+                      "request to app %s, event %" PRId64 " of channel %s", source->to.app_id,
+                      source->seq, source->to.channel_id);
     }
     *ret_delivery = delivery;
     return 0;

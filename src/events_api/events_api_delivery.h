@@ -36,7 +36,7 @@ struct delivery {
     int64_t seq;
     int64_t tries;
     char challenge[TOKEN_SIZE]; // "": an event
-    CURL *easy;
+    CURL *easy;                 // NULL: the request cannot be built, and fails
     struct curl_slist *headers;
     struct buffer body;   // the request body; must not change during the transfer
     struct buffer answer; // the first bytes of the response

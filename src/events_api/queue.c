@@ -147,17 +147,19 @@ static int secret_open(const struct secrets *secrets, const char *app_id, const 
                   app_id);
     }
     buffer_append_byte(out, '\0');
+    if (buffer_failed(out))
+        log_row_aside("push", "it is too long", "signing secret of app %s", app_id);
     return r < 0 ? r : buffer_failed(out) ? -ERROR_MEMORY : 0;
 }
 
-static int row_take(const struct result *result, int row, const struct events_api_options *options,
-                    struct list *ready)
+// Without its secret, the request comes up again when its lease expires.
+static void row_take(const struct result *result, int row, const struct events_api_options *options,
+                     struct list *ready)
 {
     CLEANUP(buffer_done) struct buffer secret = BUFFER(SECRET_MAX);
-    int r = secret_open(options->secrets, result_text(result, row, 0), result_text(result, row, 4),
-                        &secret);
-    if (r < 0)
-        return r == -ERROR_REFUSED ? 0 : r;
+    if (secret_open(options->secrets, result_text(result, row, 0), result_text(result, row, 4),
+                    &secret) < 0)
+        return;
     const struct delivery_source source = {
         .to = {.app_id = result_text(result, row, 0),
                .workspace_id = result_text(result, row, 1),
@@ -173,10 +175,8 @@ static int row_take(const struct result *result, int row, const struct events_ap
         .reason = result_text(result, row, 10),
     };
     struct delivery *delivery;
-    r = delivery_new(&source, options, &delivery);
-    if (r >= 0)
+    if (delivery_new(&source, options, &delivery) >= 0)
         list_append(ready, &delivery->link);
-    return r;
 }
 
 int queue_take(struct session *session, const struct list *under_way, int64_t most,
@@ -189,9 +189,8 @@ int queue_take(struct session *session, const struct list *under_way, int64_t mo
     params_int(&params, most);
     params_int(&params, options->settings.events_api_timeout_ms + LEASE_EXTRA_MS);
     int r = session_call(session, &TAKE, &params, &result);
-    // A request that cannot be built comes up again when its lease expires.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
-        r = row_take(result, row, options, ready);
+        row_take(result, row, options, ready);
     return r < 0 ? r : result_rows(result);
 }
 

@@ -85,7 +85,7 @@ static void channel_frame_write(struct buffer *out, enum event_kind kind,
     struct frame_context context = {
         .workspace_id = result_text(result, row, COLUMN_WORKSPACE),
         .channel_id = result_text(result, row, COLUMN_CHANNEL),
-        .type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
+        .type = channel_type_of(result_int(result, row, COLUMN_TYPE)),
         .seq = result_int(result, row, COLUMN_SEQ),
         .event_ts = result_int(result, row, COLUMN_EVENT_TS),
         .actor = result_text(result, row, COLUMN_ABOUT),
@@ -154,7 +154,7 @@ static int channel_event_load(enum event_kind kind, const struct result *result,
     if (!event)
         return -ERROR_MEMORY;
     message_read(result, row, COLUMN_MESSAGE, &message);
-    event->channel_type = result_int(result, row, COLUMN_TYPE);
+    event->channel_type = channel_type_of(result_int(result, row, COLUMN_TYPE));
     event->is_private = event->channel_type != CHANNEL_PUBLIC;
     event->counted = message.counted && kind == EVENT_POST;
     COPY(event->workspace_id, COLUMN_WORKSPACE);

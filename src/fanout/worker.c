@@ -2,6 +2,7 @@
 // Fan-out workers: threads that read events from the log and apply their effects to Redis.
 #include "fanout/worker.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -91,22 +92,49 @@ static bool round_finish(struct worker *worker, struct round *round)
     return true;
 }
 
-// Stores the collected events; what is rejected repeatedly is abandoned. False: the workers are to
-// stop.
-static bool unstored_flush(struct worker *worker)
+static void event_abandon(const struct event *event, int r)
+{
+    metric_add(METRIC_PUSH_LOST, 1);
+    log_row_aside("fanout", error_code(r), "event %" PRId64 " of channel %s, for pushes and apps",
+                  event->seq, event->channel_id);
+}
+
+// Stores some of the collected events, waiting for as long as Postgres is down or busy. 1: the
+// workers are to stop.
+static int part_store(struct worker *worker, size_t first, size_t count)
 {
     const struct workers_options *options = &worker->workers->options;
-    for (int refused = 0; options->store && refused < REFUSED_TRIES;) {
-        int r =
-            options->store(options->arg, worker->session, worker->unstored, worker->unstored_count);
-        if (r >= 0)
-            return true;
-        refused += r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY;
+    for (;;) {
+        int r = options->store(options->arg, worker->session, worker->unstored + first, count);
+        if (r != -ERROR_UNAVAILABLE && r != -ERROR_BUSY)
+            return r < 0 ? r : 0;
         if (!pause_for(worker->workers, PAUSE_MAX_MS))
-            return false;
+            return 1;
     }
-    if (options->store)
-        metric_add(METRIC_PUSH_LOST, (int64_t)worker->unstored_count);
+}
+
+// Stores the collected events. Halves what Postgres rejects until the bad event is alone, and
+// abandons that one if it is rejected repeatedly. False: the workers are to stop.
+static bool unstored_flush(struct worker *worker)
+{
+    size_t done = worker->workers->options.store ? 0 : worker->unstored_count;
+    size_t count = worker->unstored_count - done;
+    for (int refused = 0; count > 0;) {
+        int r = part_store(worker, done, count);
+        if (r > 0)
+            return false;
+        if (r < 0 && count > 1) {
+            count /= 2;
+            continue;
+        }
+        if (r < 0 && ++refused < REFUSED_TRIES)
+            continue;
+        if (r < 0)
+            event_abandon(worker->unstored[done], r);
+        refused = 0;
+        done += count;
+        count = worker->unstored_count - done;
+    }
     return true;
 }
 

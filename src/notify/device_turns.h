@@ -51,7 +51,7 @@ NODISCARD int device_turns_add(struct session *session, struct event **events, s
                                int64_t room);
 
 // Takes at most `most` devices and appends them to `ready`. `under_way`: the caller's turns. A turn
-// whose secrets cannot be decrypted has an answer instead of a push. Returns the number taken.
+// whose push cannot be built has an answer instead. Returns the number taken.
 NODISCARD int device_turns_take(struct session *session, const struct list *under_way, int64_t most,
                                 const struct device_turns_options *options, struct list *ready);
 

@@ -159,6 +159,16 @@ static int push_read(const struct result *result, int row, const struct secrets 
     return r;
 }
 
+// Ends the turn without a push: with a dead letter, if there is a message.
+static void answer_unreadable(struct device_turn *turn, int r)
+{
+    turn->answer = (struct notify_answer){.outcome = NOTIFY_REFUSED};
+    snprintf(turn->answer.reason, sizeof turn->answer.reason,
+             "the app's fields or the device's address cannot be read: %s", error_code(r));
+    log_row_aside("notify", turn->answer.reason, "push to %s/%s/%s", turn->user_id, turn->app,
+                  turn->device_id);
+}
+
 // Ends the turn without a push, to be retried.
 static void answer_without_key(struct device_turn *turn)
 {
@@ -184,12 +194,14 @@ static int row_take(const struct result *result, int row,
     int r = turn_read(result, row, turn)
                 ? push_read(result, row, options->secrets, turn, &turn->push)
                 : -ERROR_MEMORY;
-    if (r < 0 && r != -ERROR_SECRET_KEY_MISSING) {
+    if (r == -ERROR_MEMORY) {
         device_turn_free(turn);
         return r;
     }
-    if (!turn->push)
+    if (r == -ERROR_SECRET_KEY_MISSING)
         answer_without_key(turn);
+    else if (r < 0)
+        answer_unreadable(turn, r);
     list_append(ready, &turn->link);
     return 0;
 }
@@ -222,7 +234,7 @@ int device_turns_take(struct session *session, const struct list *under_way, int
     int r = take_call(session, under_way, most, options, false, &result);
     if (r == -ERROR_INTERNAL)
         r = take_call(session, under_way, most, options, true, &result);
-    // If a turn cannot be built, the device comes up again when its lease expires.
+    // Without memory, the devices come up again when their leases expire.
     for (int row = 0; r >= 0 && row < result_rows(result); row++)
         r = row_take(result, row, options, ready);
     return r < 0 ? r : result_rows(result);

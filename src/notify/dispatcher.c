@@ -361,18 +361,6 @@ static bool answers_collect(struct dispatcher *dispatcher)
     return is_wanted;
 }
 
-// Moves at most `most` turns from the front of `from`.
-static void list_split(struct list *from, int most, struct list *ret_part)
-{
-    LIST_FOREACH(link, from)
-    {
-        if (most-- == 0)
-            break;
-        list_remove(link);
-        list_append(ret_part, link);
-    }
-}
-
 static void turns_free(struct list *turns)
 {
     LIST_FOREACH(link, turns)
@@ -382,19 +370,35 @@ static void turns_free(struct list *turns)
     }
 }
 
-// Stores outcomes in Postgres. While it is down, no new turns are taken.
+static void outcome_aside(const struct device_turn *turn)
+{
+    log_row_aside("notify", "rejected by Postgres", "outcome of a push to %s/%s/%s", turn->user_id,
+                  turn->app, turn->device_id);
+}
+
+// Stores outcomes in Postgres. While it is down, no new turns are taken. Outcomes that it rejects
+// together are stored one by one. Devices whose outcome is not stored come up again when their
+// leases expire.
 static void settle(struct dispatcher *dispatcher)
 {
+    size_t most = SETTLE_MAX;
+
     while (!list_is_empty(&dispatcher->settled)) {
         struct list part;
         list_init(&part);
-        list_split(&dispatcher->settled, SETTLE_MAX, &part);
+        list_move(&part, &dispatcher->settled, most);
         int r = device_turns_settle(dispatcher->session, &part, &dispatcher->turns);
-        if (r == -ERROR_UNAVAILABLE) {
+        bool is_rejected = r == -ERROR_INTERNAL;
+        if (r == -ERROR_UNAVAILABLE || (is_rejected && most > 1)) {
             list_append_all(&dispatcher->settled, &part);
-            return;
+            if (!is_rejected)
+                return;
+            most = 1;
+            continue;
         }
-        if (r < 0) // these devices come up again when their leases expire
+        if (is_rejected)
+            outcome_aside(LIST_ITEM(part.next, struct device_turn, link));
+        else if (r < 0)
             log_write(LOG_ERROR, "notify", "cannot store push results: %s", error_code(r));
         dispatcher->count -= (int64_t)length_of(&part);
         turns_free(&part);

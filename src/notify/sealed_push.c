@@ -62,6 +62,8 @@ int sealed_push_open(const struct sealed_push *sealed, const struct secrets *sec
     if (!push)
         return -ERROR_MEMORY;
     push->platform = push_platform_find(sealed->platform);
+    if (push->platform == PUSH_PLATFORM_MAX)
+        return -ERROR_INVALID_ARGUMENTS;
     push->registered_s = sealed->registered_s;
     snprintf(push->app_id, sizeof push->app_id, "%s/%s", sealed->workspace_id, sealed->app);
     int r = address_open(sealed, secrets, push);

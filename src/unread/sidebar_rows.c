@@ -158,7 +158,7 @@ static void row_read(const struct result *result, int number, int column,
 
 static enum channel_type type_of(const struct sidebar_row *row)
 {
-    return (enum channel_type)row->rest[REST_TYPE];
+    return channel_type_of(row->rest[REST_TYPE]);
 }
 
 // Every message of a direct conversation counts as a mention, unless it is muted.

@@ -29,7 +29,7 @@ void unread_view_read(const struct result *result, int row, int column,
         .muted = result_bool(result, row, c + 10),
         .head = {.seq = result_int(result, row, c + 11), .ord = result_int(result, row, c + 12)},
         .unread = result_int(result, row, c + 13),
-        .type = (enum channel_type)result_int(result, row, c + 15),
+        .type = channel_type_of(result_int(result, row, c + 15)),
         .oldest_ts = result_int(result, row, c + 16),
         .mentions = result_int(result, row, c + 17),
     };

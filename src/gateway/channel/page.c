@@ -91,7 +91,7 @@ int page_row_read(const struct result *result, int row, struct page_row *ret_row
                           .event_ts = result_int(result, row, COLUMN_EVENT_TS),
                           .kind = kind,
                           .note = result_text(result, row, COLUMN_NOTE),
-                          .channel_type = (enum channel_type)result_int(result, row, COLUMN_TYPE),
+                          .channel_type = channel_type_of(result_int(result, row, COLUMN_TYPE)),
                           .actor = result_text(result, row, COLUMN_ACTOR),
                           .result = result,
                           .row = row};

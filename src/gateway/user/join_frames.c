@@ -67,7 +67,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
         return; // the client still receives member_joined_channel
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
-    enum channel_type type = (enum channel_type)result_int(outcome->result, 0, 0);
+    enum channel_type type = channel_type_of(result_int(outcome->result, 0, 0));
     join_frame_write(&frame, type, outcome->result);
     if (!buffer_failed(&frame))
         frame_send(user, join_frame_type(type), &frame);
