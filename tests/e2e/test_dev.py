@@ -30,6 +30,8 @@ rule compile
 build tidings: compile
 """
 
+PRESETS = ("dev", "release")  # of ./dev up, and of ./dev test
+
 
 @pytest.fixture
 def checkout(tmp_path):
@@ -38,9 +40,9 @@ def checkout(tmp_path):
     reference = tmp_path / "build" / "reference"
     reference.mkdir(parents=True)
     (reference / "hash").write_text(SHA512, encoding="ascii")  # as if it had been brought
-    built = tmp_path / "build" / "dev"
-    built.mkdir()
-    (built / "build.ninja").write_text(FOR_EVER, encoding="ascii")
+    for preset in PRESETS:
+        (tmp_path / "build" / preset).mkdir()
+        (tmp_path / "build" / preset / "build.ninja").write_text(FOR_EVER, encoding="ascii")
     return tmp_path
 
 
@@ -190,7 +192,8 @@ def test_no_two_processes_are_given_one_port():
 def copies_itself(checkout):
     """The build results exist already."""
     rule = f"rule copy\n  command = cp {BINARY} tidings\nbuild tidings: copy\n"
-    (checkout / "build" / "dev" / "build.ninja").write_text(rule, encoding="ascii")
+    for preset in PRESETS:
+        (checkout / "build" / preset / "build.ninja").write_text(rule, encoding="ascii")
 
 
 @pytest.fixture
