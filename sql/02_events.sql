@@ -183,11 +183,11 @@ RETURNS TABLE (seq bigint, kind text, event_ts bigint, actor text, message_ts bi
     ORDER BY 1 LIMIT count
 $$;
 
--- The events of an outbox row, one by one.
+-- The events of an outbox row, one by one. A batch has at most 1,000 posts (TIDINGS_BATCH_MAX).
 CREATE FUNCTION outbox_entries(o outbox) RETURNS TABLE (channel text, seq bigint, ts bigint, kind text, about text)
 LANGUAGE sql IMMUTABLE AS $$
     SELECT e.channel, e.seq + e.n, e.ts + e.n, e.kind, e.about
-    FROM (SELECT g.*, generate_series(0, coalesce(g.count, 1) - 1) AS n
+    FROM (SELECT g.*, generate_series(0, least(coalesce(g.count, 1), 1000) - 1) AS n
           FROM unnest(o.channels, o.seqs, o.tss, o.counts, o.kinds, o.users) AS g (channel, seq, ts, count, kind, about)) e
 $$;
 

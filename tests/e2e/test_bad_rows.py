@@ -315,3 +315,25 @@ def test_secrets_that_cannot_be_read_are_left(environment, workspace, trio, plan
         stale = database.execute("SELECT user_id FROM devices WHERE address NOT LIKE (SELECT left(address, 17) || '%%' FROM devices WHERE user_id = %s)"
                                  " AND user_id = ANY (%s)", [cid.id, [bob.id, cid.id]]).fetchall()
     assert stale == [(bob.id,)]
+
+
+def test_outbox_rows_that_cannot_be_read_back(environment, trio, plant):
+    """They are given up, and those beside them are relayed."""
+    ann, bob, cid, channel, _, of_cid = trio
+    rows = {
+        "null": ([channel, None], [None, 1], [None, None], None, [None, "post"], [None, None]),
+        "lengths": ([channel], [1, 2, 3], [], None, ["mark"], []),
+        "overflow": ([channel], [OUT_OF_RANGE], [1], [9], ["post"], [ann.id]),
+        "many": ([channel], [1], [1], [2_000_000_000], ["post"], [ann.id]),
+        "stranger": ([channel], [0], [0], None, ["mark"], ["UNOBODY"]),
+        "thread": ([channel, "CNOWHERE"], [0, 0], [1, -1], None, ["thread_mark", "thread_follow"], ["UNOBODY", bob.id]),
+        "unknown": ([channel], [7], [1], None, ["what"], [bob.id]),
+        "good": ([channel], [0], [0], None, ["mark"], [bob.id]),
+    }
+    for name, row in rows.items():
+        plant("INSERT INTO outbox (id, channels, seqs, tss, counts, kinds, users, created) VALUES (%s, %s, %s, %s, %s, %s, %s, now() - interval '1 minute')",
+              f"bad-rows-{name}", *row)
+    ann.post(channel, f"<@{cid.id}> hello")
+    of_cid.wait_texts(f"@{cid.name} hello")
+    with environment.database() as database:
+        wait_until(lambda: database.execute("SELECT FROM outbox WHERE id LIKE 'bad-rows-%%' AND NOT done").rowcount == 0, what="all rows done")
