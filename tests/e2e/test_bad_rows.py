@@ -254,7 +254,7 @@ def test_an_outcome_of_a_request_that_cannot_be_stored(app, plant, aside):
 def test_a_time_of_creation_that_is_none(environment, workspace, app, plant):
     """An app of another workspace is still noticed."""
     bad = app()
-    plant("UPDATE apps SET created = %s WHERE id = %s", OUT_OF_RANGE, bad.id)
+    plant("UPDATE apps SET created = %s, events_url = NULL WHERE id = %s", OUT_OF_RANGE, bad.id)
     other = environment.workspace()
     server, ann, bot = EventsUrl(), other.user(), other.bot()
     other.admin.ok("admin.apps.create", name="an app", bot_user_id=bot.id, events_url=server.url)
