@@ -17,6 +17,10 @@ EXCEPTION WHEN invalid_parameter_value THEN
     RETURN false;
 END $$;
 
+-- Whether there are quiet hours; not if what is stored are no times of day.
+CREATE FUNCTION quiet_hours_exist(s notification_settings) RETURNS boolean LANGUAGE sql IMMUTABLE AS
+$$ SELECT coalesce(s.dnd_start ~ '^([01]\d|2[0-3]):[0-5]\d$' AND s.dnd_end ~ '^([01]\d|2[0-3]):[0-5]\d$', false) $$;
+
 -- The current quiet hours, else the next ones; no row: there are none. Quiet hours may last beyond midnight. In an unknown time zone they
 -- count as in UTC.
 CREATE FUNCTION quiet_hours(s notification_settings) RETURNS TABLE (start_at timestamptz, end_at timestamptz) LANGUAGE plpgsql STABLE AS $$
@@ -24,7 +28,7 @@ BEGIN
     IF s.dnd_start IS NULL THEN
         RETURN;
     END IF;
-    IF NOT coalesce(s.dnd_start ~ '^([01]\d|2[0-3]):[0-5]\d$' AND s.dnd_end ~ '^([01]\d|2[0-3]):[0-5]\d$', false) THEN
+    IF NOT quiet_hours_exist(s) THEN
         PERFORM row_aside('quiet hours of ' || s.user_id, format('not a time of day: %s to %s', s.dnd_start, s.dnd_end));
         RETURN;
     END IF;
@@ -65,8 +69,8 @@ CREATE FUNCTION dnd_until(s notification_settings) RETURNS bigint LANGUAGE sql S
 $$;
 
 CREATE FUNCTION notifications_reply(s notification_settings) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT jsonb_strip_nulls(jsonb_build_object('level', s.level, 'preview', s.preview, 'badge', s.badge, 'dnd_start', coalesce(s.dnd_start, ''),
-        'dnd_end', coalesce(s.dnd_end, ''), 'tz', s.tz, 'tz_unknown', CASE WHEN NOT timezone_is_known(s.tz) THEN true END,
+    SELECT jsonb_strip_nulls(jsonb_build_object('level', s.level, 'preview', s.preview, 'badge', s.badge, 'dnd_start', CASE WHEN quiet_hours_exist(s) THEN s.dnd_start ELSE '' END,
+        'dnd_end', CASE WHEN quiet_hours_exist(s) THEN s.dnd_end ELSE '' END, 'tz', s.tz, 'tz_unknown', CASE WHEN NOT timezone_is_known(s.tz) THEN true END,
         'dnd_until', dnd_until(s)))::text
 $$;
 

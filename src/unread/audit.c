@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares counts in Redis with Postgres and rewrites them: verify, rebuild, audit.
 #include "unread/audit.h"
-#include "base/check.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "unread/keys.h"
@@ -38,18 +39,30 @@ enum { COLUMN_DELETED_ORD = UNREAD_VIEW_COLUMNS, COLUMN_TSS, COLUMN_SEQS, COLUMN
              "r.user_id AND s.ts = n.ts) ORDER BY n.ts DESC LIMIT $5) o WHERE r.strategy_in_use "  \
              "= 1) x ON true ORDER BY r.channel_id, r.user_id"
 
-// $1, $2: last pair of the previous page; $3: the scope's id.
-static const struct statement PAGE_OF_ALL = {
-    "repair_page", PAGE_SELECT("$3 = '' AND (m.channel_id, m.user_id) > ($1, $2)")};
-static const struct statement PAGE_OF_WORKSPACE = {
-    "repair_page_workspace",
-    PAGE_SELECT("(m.channel_id, m.user_id) > ($1, $2) AND EXISTS (SELECT 1 FROM channels w WHERE "
-                "w.id = m.channel_id AND (w.workspace_id = $3) IS TRUE)")};
-static const struct statement PAGE_OF_CHANNEL = {
-    "repair_page_channel",
-    PAGE_SELECT("m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2")};
-static const struct statement PAGE_OF_USER = {
-    "repair_page_user", PAGE_SELECT("m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2")};
+// A page, and only the ids of its first pair: for one that cannot be read. $1, $2: last pair of the
+// previous page; $3: the scope's id.
+#define NEXT_SELECT(where)                                                                         \
+    "SELECT m.channel_id, m.user_id FROM channel_members m WHERE m.active AND " where              \
+    " ORDER BY m.channel_id, m.user_id LIMIT 1"
+#define IN_ALL "$3 = '' AND (m.channel_id, m.user_id) > ($1, $2)"
+#define IN_WORKSPACE                                                                               \
+    "(m.channel_id, m.user_id) > ($1, $2) AND EXISTS (SELECT 1 FROM channels w WHERE "             \
+    "w.id = m.channel_id AND (w.workspace_id = $3) IS TRUE)"
+#define IN_CHANNEL "m.channel_id = $3 AND m.channel_id >= $1 AND m.user_id > $2"
+#define OF_USER "m.user_id = $3 AND m.channel_id > $1 AND m.user_id >= $2"
+struct audit_statements {
+    struct statement page;
+    struct statement next;
+};
+static const struct audit_statements ALL = {{"repair_page", PAGE_SELECT(IN_ALL)},
+                                            {"repair_next", NEXT_SELECT(IN_ALL)}};
+static const struct audit_statements WORKSPACE = {
+    {"repair_page_workspace", PAGE_SELECT(IN_WORKSPACE)},
+    {"repair_next_workspace", NEXT_SELECT(IN_WORKSPACE)}};
+static const struct audit_statements CHANNEL = {{"repair_page_channel", PAGE_SELECT(IN_CHANNEL)},
+                                                {"repair_next_channel", NEXT_SELECT(IN_CHANNEL)}};
+static const struct audit_statements USER = {{"repair_page_user", PAGE_SELECT(OF_USER)},
+                                             {"repair_next_user", NEXT_SELECT(OF_USER)}};
 // The pair's current state, which may be newer than its page.
 static const struct statement PAIR = {
     "repair_pair",
@@ -75,40 +88,84 @@ struct audit {
     struct fcall call;
 };
 
-static const struct statement *page_statement(const struct audit_scope *scope, const char **ret_id)
+static const struct audit_statements *scope_statements(const struct audit_scope *scope,
+                                                       const char **ret_id)
 {
     if (scope->user_id[0] != '\0') {
         *ret_id = scope->user_id;
-        return &PAGE_OF_USER;
+        return &USER;
     }
     if (scope->channel_id[0] != '\0') {
         *ret_id = scope->channel_id;
-        return &PAGE_OF_CHANNEL;
+        return &CHANNEL;
     }
     *ret_id = scope->workspace_id;
-    return scope->workspace_id[0] != '\0' ? &PAGE_OF_WORKSPACE : &PAGE_OF_ALL;
+    return scope->workspace_id[0] != '\0' ? &WORKSPACE : &ALL;
 }
 
-// Reads the page that follows the given pair.
-static int page_read(struct audit *audit, const char *channel_id, const char *user_id,
-                     int64_t count)
+// The last pair of a page, after which the next one begins.
+struct audit_place {
+    char channel_id[EVENT_ID_SIZE];
+    char user_id[EVENT_ID_SIZE];
+};
+
+static const struct audit_statements *
+place_params(const struct audit *audit, const struct audit_place *after, struct params *params)
+{
+    const char *id;
+    const struct audit_statements *statements = scope_statements(&audit->options->scope, &id);
+
+    params_text(params, after->channel_id);
+    params_text(params, after->user_id);
+    params_text(params, id);
+    return statements;
+}
+
+static void place_set(struct audit_place *place, const char *channel_id, const char *user_id)
+{
+    snprintf(place->channel_id, sizeof place->channel_id, "%s", channel_id);
+    snprintf(place->user_id, sizeof place->user_id, "%s", user_id);
+}
+
+// Reads the page that follows the place.
+static int page_read(struct audit *audit, const struct audit_place *after, int64_t count)
 {
     struct params params = {0};
-    const char *id;
-    const struct statement *statement = page_statement(&audit->options->scope, &id);
+    const struct audit_statements *statements = place_params(audit, after, &params);
 
-    params_text(&params, channel_id);
-    params_text(&params, user_id);
-    params_text(&params, id);
     params_int(&params, count);
     params_int(&params, unread_cap() + 1);
-    int r = session_call(audit->options->session, statement, &params, &audit->page);
+    int r = session_call(audit->options->session, &statements->page, &params, &audit->page);
     if (r < 0)
         return r;
     audit->count = result_rows(audit->page);
     for (int i = 0; i < audit->count; i++)
         unread_view_read(audit->page, i, 0, &audit->views[i]);
     return 0;
+}
+
+// Advances to the next pair, without its counts. Stays if there is none.
+static int pair_find(struct audit *audit, struct audit_place *place)
+{
+    CLEANUP_RESULT struct result *result = NULL;
+    struct params params = {0};
+    const struct audit_statements *statements = place_params(audit, place, &params);
+
+    int r = session_call(audit->options->session, &statements->next, &params, &result);
+    if (r >= 0 && result_rows(result) > 0)
+        place_set(place, result_text(result, 0, 0), result_text(result, 0, 1));
+    return r;
+}
+
+// Passes over the pair that follows the place, which Postgres cannot count.
+static int pair_pass_over(struct audit *audit, struct audit_place *place)
+{
+    int r = pair_find(audit, place);
+
+    if (r >= 0)
+        log_row_aside("unread", "rejected by Postgres", "counts of %s in %s", place->user_id,
+                      place->channel_id);
+    return r;
 }
 
 // Whether readers rely on Redis for the deletes after the cursor.
@@ -283,30 +340,45 @@ static bool progress_report(const struct audit *audit)
     return !options->progress || options->progress(options->arg, audit->totals);
 }
 
-// Processes at most `left` pairs after the given pair.
+// Processes the page of at most `*wanted` pairs after the place, and advances it. A page that
+// Postgres rejects is halved until the pair at fault is alone; that one is passed over. Sets
+// *wanted to the pairs that were taken, 0 at the end.
+static int page_run(struct audit *audit, struct audit_place *place, int64_t *wanted)
+{
+    int r = page_read(audit, place, *wanted);
+
+    while (r == -ERROR_INTERNAL && *wanted > 1) {
+        *wanted /= 2;
+        r = page_read(audit, place, *wanted);
+    }
+    if (r == -ERROR_INTERNAL)
+        return pair_pass_over(audit, place);
+    if (r < 0)
+        return r;
+    r = audit->count > 0 ? page_audit(audit) : 0;
+    if (audit->count > 0)
+        place_set(place, audit->views[audit->count - 1].channel_id,
+                  audit->views[audit->count - 1].user_id);
+    *wanted = audit->count < *wanted ? 0 : audit->count;
+    result_free(TAKE(audit->page));
+    return r;
+}
+
+// Processes at most `left` pairs after the place.
 static int pages_run(struct audit *audit, const char *channel_id, const char *user_id, int64_t left)
 {
-    char last_channel[EVENT_ID_SIZE], last_user[EVENT_ID_SIZE];
+    struct audit_place place;
+    int64_t taken;
     int r;
 
-    snprintf(last_channel, sizeof last_channel, "%s", channel_id);
-    snprintf(last_user, sizeof last_user, "%s", user_id);
+    place_set(&place, channel_id, user_id);
     do {
-        int64_t wanted = left < PAGE ? left : PAGE;
-        r = page_read(audit, last_channel, last_user, wanted);
-        if (r < 0)
-            return r;
-        r = audit->count > 0 ? page_audit(audit) : 0;
-        if (audit->count > 0) {
-            const struct unread_view *last = &audit->views[audit->count - 1];
-            snprintf(last_channel, sizeof last_channel, "%s", last->channel_id);
-            snprintf(last_user, sizeof last_user, "%s", last->user_id);
-        }
-        result_free(TAKE(audit->page));
-        left = audit->count < wanted ? 0 : left - audit->count;
-        if (r >= 0 && left > 0 && !progress_report(audit))
+        taken = left < PAGE ? left : PAGE;
+        r = page_run(audit, &place, &taken);
+        left -= taken;
+        if (r >= 0 && taken > 0 && left > 0 && !progress_report(audit))
             r = -ERROR_UNAVAILABLE;
-    } while (r >= 0 && left > 0);
+    } while (r >= 0 && taken > 0 && left > 0);
     return r;
 }
 
@@ -340,13 +412,12 @@ static int sample_run(struct audit *audit, int64_t count)
     random_fill(&kind, sizeof kind);
     id_make(kind % 2 == 0 ? 'C' : 'D', channel_id);
     id_make('U', user_id);
-    int r = page_read(audit, channel_id, "", 1);
+    struct audit_place place;
+    place_set(&place, channel_id, "");
+    int r = pair_find(audit, &place);
     if (r < 0)
         return r;
-    if (audit->count > 0)
-        snprintf(channel_id, sizeof channel_id, "%s", audit->views[0].channel_id);
-    result_free(TAKE(audit->page));
-    r = pages_run(audit, channel_id, user_id, count);
+    r = pages_run(audit, place.channel_id, user_id, count);
     if (r < 0 || audit->totals->pairs == count)
         return r;
     return pages_run(audit, "", "", count - audit->totals->pairs);

@@ -78,6 +78,7 @@ def test_a_time_zone_that_postgres_no_longer_knows(trio, plant, aside):
     assert (reply["tz"], reply["tz_unknown"]) == ("US/Gone", True) and reply["dnd_until"] > 0
     assert cid.ok("dnd.info", user=bob.id)["dnd_enabled"] is True
     assert "tz_unknown" not in cid.ok("notifications.get")
+    assert bob.ok("notifications.set", level="all")["tz_unknown"] is True
     assert "tz_unknown" not in bob.ok("notifications.set", tz="Europe/Zurich")
 
 
@@ -91,7 +92,8 @@ def test_quiet_hours_that_are_no_times(trio, plant, aside, start, end):
         phone.wait_texts(f"@{bob.name} @{cid.name} hello")
     aside(bob.id, start)
     assert cid.ok("dnd.info", user=bob.id)["dnd_enabled"] is False
-    assert "dnd_until" not in bob.ok("notifications.get")
+    reply = bob.ok("notifications.get")
+    assert "dnd_until" not in reply and (reply["dnd_start"], reply["dnd_end"]) == ("", "")
 
 
 def dead(environment):
@@ -134,6 +136,21 @@ def test_a_badge_that_cannot_be_counted(workspace, trio, plant, aside):
     assert of_bob.texts == []
     plant("UPDATE channel_members SET ord = 0 WHERE channel_id = %s", own)
     of_bob.wait_texts(f"@{bob.name} @{cid.name} hello")
+
+
+def test_a_count_that_cannot_be_computed(environment, workspace, trio, plant, aside):
+    """An empty Redis is filled again with all other counts."""
+    ann, bob, cid, channel, _, _ = trio
+    ann.ok("channels.setStrategy", channel=channel, strategy="counter")
+    own = workspace.channel(bob)
+    ann.post(channel)
+    plant("UPDATE channel_members SET ord = -9223372036854775808 WHERE channel_id = %s", own)
+    environment.redis.cli("FLUSHALL")
+    wait_until(lambda: environment.redis.cli("EXISTS", "unread-built").strip() == "1", what="Redis built")
+    aside(f"counts of {bob.id} in {own}")
+    assert environment.redis.cli("HGET", f"unread:{{{cid.id}}}:{channel}", "n").strip() == "1"
+    assert cid.unread(channel) == 1
+    plant("UPDATE channel_members SET ord = 0 WHERE channel_id = %s", own)
 
 
 def test_an_event_that_cannot_be_stored(workspace, trio, plant, aside):

@@ -4,12 +4,14 @@ import pytest
 
 from tests.support.catch_up import CatchUp
 from tests.support.notes import note
+from tests.support.recorder import Silence
 
 STRATEGIES = ("sequence", "zset", "counter", "bitmap")
 
 @pytest.fixture
 def room(workspace):
     ann, bob = workspace.users(2)
+    ann.recorder = bob.recorder = Silence()  # the API document describes no notes yet
     return ann, bob, workspace.channel(ann, bob)
 
 
