@@ -182,7 +182,7 @@ def told_since(device, before):
     return since if "channel_marked" in types and types[-1] == "unread_changed" else []
 
 
-WAITS = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%unread_rows%'"
+WAITS = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'unread_rows|sidebar_few_rows'"
 
 
 def test_syncs_at_once_of_which_the_first_fails(parts):
