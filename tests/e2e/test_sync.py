@@ -373,7 +373,7 @@ def test_a_call_that_waits_for_a_failed_reading_reads_itself(environment, extra_
 def readings_that_wait(environment):
     with environment.database() as database:
         return database.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                                " AND query LIKE '%unread_rows%'").fetchone()[0]
+                                " AND query LIKE '%sidebar_few_rows%'").fetchone()[0]
 
 
 def test_a_closed_direct_conversation_is_removed_until_it_opens(people):
