@@ -261,7 +261,7 @@ BEGIN
 END $$;
 
 -- An instance has just learnt that the workspace has a device, and has ignored its events until now. Adds jobs for what devices of the last
--- `within_s` have missed. That is longer ago than the instance's previous check, when the workspace had no device.
+-- `within_s` have missed, and checks what they show. That is longer ago than the instance's previous check, when the workspace had no device.
 CREATE FUNCTION push_workspace_met(workspace text, within_s bigint) RETURNS TABLE (added bigint) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
 DECLARE
     owners text[] := ARRAY(SELECT DISTINCT t.user_id FROM push_turns t
@@ -272,13 +272,13 @@ BEGIN
     FROM push_turns t
     CROSS JOIN LATERAL (SELECT m.channel_id FROM channel_members m WHERE m.user_id = t.user_id AND m.active OFFSET 0) c
     CROSS JOIN LATERAL (
-        SELECT r.channel_id, CASE WHEN r.counted THEN 0 ELSE r.thread_ts END AS thread, r.ts FROM messages r
+        SELECT r.channel_id, p.thread, r.ts FROM messages r
+        CROSS JOIN LATERAL (SELECT 0::bigint AS thread WHERE r.counted UNION ALL SELECT r.thread_ts WHERE r.thread_ts IS NOT NULL) p
         WHERE r.channel_id = c.channel_id AND r.ts > extract(epoch FROM t.made_at)::numeric * 1000000 AND r.user_id <> t.user_id
-          AND (r.counted OR r.thread_ts IS NOT NULL)
         ORDER BY r.ts DESC LIMIT 100) w
     WHERE t.workspace_id = workspace AND t.made_at > now() - within_s * interval '1 second';
     PERFORM push_turns_add(owners);
-    PERFORM push_turns_touch(owners);
+    PERFORM push_recheck(o.user_id, NULL) FROM unnest(owners) AS o (user_id);
     added := CASE WHEN found.users IS NOT NULL THEN push_jobs_add(found.users, found.channels, found.threads, found.tss) ELSE 0 END;
     RETURN NEXT;
 END $$;

@@ -342,6 +342,17 @@ def test_each_device_of_a_user_is_told(pair, phone):
         one.wait_texts(f"@{bob.name} all")
 
 
+def test_a_broadcast_reply_right_after_the_first_device(workspace, gateway):
+    """The instance does not know yet that the workspace has a device."""
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    root = ann.post(channel, "root")
+    bob.post(channel, "I follow", thread_ts=root)
+    phone = Phone(workspace, bob, gateway[0])
+    ann.post(channel, "for all to see", thread_ts=root, reply_broadcast=True)
+    phone.wait_texts("for all to see")
+
+
 def test_a_device_that_moved_tells_its_new_owner(workspace, pair, gateway):
     ann, bob, channel, phone = pair
     ann.post(channel, f"<@{bob.id}> before")
