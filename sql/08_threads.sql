@@ -230,12 +230,14 @@ BEGIN
     RETURN QUERY SELECT NULL::text, thread_state(channel, thread, caller), ended;
 END $$;
 
--- The number of broadcast replies that mention the caller and are unread both in their thread, after `thread_cursor`, and in their channel.
+-- The number of broadcast replies that mention the caller and are unread both in their thread, after `thread_cursor`, and in their channel,
+-- which counts nothing while the caller has closed it.
 CREATE FUNCTION mentions_in_both(channel text, thread bigint, caller text, thread_cursor bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT count(DISTINCT n.ts) FROM mentions n
     JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
     WHERE n.channel_id = channel AND n.user_id IN ('', caller) AND n.ts > thread_cursor AND n.thread_ts = thread AND n.author <> caller
       AND n.counted AND n.ts > m.ts AND NOT (m.singles > 0 AND is_read_singly(channel, caller, n.ts))
+      AND (m.closed_ord IS NULL OR m.closed_ord < (SELECT h.ord FROM channel_heads h WHERE h.id = channel))
 $$;
 
 -- Unread totals of all threads that a user follows, except those in archived channels. `shared_mentions`: mentions that are also counted in

@@ -387,6 +387,17 @@ def test_a_closed_direct_conversation_is_removed_until_it_opens(people):
     assert [e["id"] for e in sync(bob, since=token)["ims"]] == [direct]
 
 
+def test_the_badge_counts_a_mention_in_a_thread_of_a_closed_conversation(people):
+    """The reply was also sent to the conversation, which counts nothing once closed."""
+    ann, bob = people
+    direct = bob.ok("conversations.open", users=ann.id)["channel"]["id"]
+    root = bob.post(direct, "root")
+    ann.post(direct, f"<@{bob.id}> here", thread_ts=root, reply_broadcast=True)
+    assert sync(bob)["totals"]["badge"] == 1
+    bob.ok("conversations.close", channel=direct)
+    assert sync(bob)["totals"]["badge"] == 1
+
+
 def test_threads_are_in_it(people, workspace):
     ann, bob = people
     channel = workspace.channel(ann, bob)
