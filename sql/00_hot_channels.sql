@@ -125,9 +125,8 @@ BEGIN
     END IF;
 END $$;
 
--- Cools the first hot channel with an id above `after` that has had no posts for `quiet_us`, or whose ts is ahead of
--- the clock, and returns its id; NULL: there is none. Never
--- waits: a channel that is locked is not quiet.
+-- Cools the first hot channel with an id above `after` that has had no posts for `quiet_us`, or whose ts is ahead of the clock, and returns
+-- its id; NULL: there is none. Never waits: a channel that is locked is not quiet.
 CREATE FUNCTION hot_channels_calm(after text, quiet_us bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     channel text := after;

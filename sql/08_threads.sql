@@ -260,13 +260,19 @@ BEGIN
           WHERE t.user_id = caller AND t.following AND t.latest_reply > t.ts OFFSET 0) r;
 END $$;
 
+-- Locks the cursors of the threads that a user follows and that have newer replies, in order.
+CREATE FUNCTION threads_lock(caller text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
+    WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
+END $$;
+
 -- Marks all threads that a user follows up to their newest replies, in the outbox row `outbox_id`. Returns how many changed.
 CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     moved record; -- arrays, with an entry for each cursor that moved
 BEGIN
-    PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
-    WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
+    PERFORM threads_lock(caller);
     WITH marked AS (
         UPDATE thread_members m SET ts = t.last_ts, changed = pg_current_xact_id()
         FROM threads t, channels c

@@ -188,8 +188,7 @@ BEGIN
     -- All locks in the order of locks.md: mark_many() goes on to those of pushes.
     PERFORM members_lock(aims.channels, array_fill(caller, ARRAY[size]));
     IF with_threads THEN
-        PERFORM 1 FROM thread_members m JOIN threads t ON t.channel_id = m.channel_id AND t.ts = m.thread_ts AND t.last_ts > m.ts
-        WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
+        PERFORM threads_lock(caller);
     END IF;
     IF size > 0 THEN
         SELECT count(*) INTO changed FROM mark_many(outbox_id, workspace, caller, aims.channels, aims.tss, array_fill(-1::bigint, ARRAY[size])) a
