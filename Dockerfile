@@ -22,7 +22,7 @@ RUN apt-get update \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings
 COPY --from=build /installed/bin/tidings /usr/local/bin/tidings
 USER 10001
-LABEL org.opencontainers.image.version="0.3.0"
+LABEL org.opencontainers.image.version="0.4.0"
 ENV TIDINGS_LISTEN=0.0.0.0:8080
 EXPOSE 8080
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["tidings", "check"]
