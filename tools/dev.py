@@ -19,10 +19,11 @@ OPEN_FILES = 1 << 20
 PARTS = ("tidings", "postgres", "redis", "kafka", "phones")
 
 HELP = """\
-./dev up [--kafka] [--push] [--instances N] [--port P] [--release|--asan|--tsan]
+./dev up [--kafka] [--push] [--redis-tls] [--instances N] [--port P] [--release|--asan|--tsan]
                         build, start everything, serve until Ctrl-C; writes addresses and tokens to
                         .run/demo.json; passes TIDINGS_* settings on, except addresses;
-                        --push: simulate the demo users' phones, with a page of their lock screens
+                        --push: simulate the demo users' phones, with a page of their lock screens;
+                        --redis-tls: encrypt connections to Redis
 ./dev stop              stop ./dev up from another shell
 ./dev status            show which parts run and respond
 ./dev restart PART      restart tidings, postgres, redis, kafka or phones; keeps the data
@@ -109,7 +110,7 @@ def start(stack, arguments):
     reference.bring()
     build(arguments.preset, "tidings")
     check_ports(arguments)
-    stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port, arguments.push)
+    stack.configure(arguments.preset, arguments.kafka, arguments.instances, arguments.port, arguments.push, arguments.redis)
     say("dev: starting " + ", ".join(service.name for service in stack.servers) + ", tidings")
     stack.start()
     written = demo.publish(stack)
@@ -219,9 +220,10 @@ def targets():
 def parse(argv):
     parser = argparse.ArgumentParser(prog="./dev", add_help=False)
     commands = parser.add_subparsers(dest="command")
-    upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka and --push
+    upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka, --push and --redis-tls
     upper.add_argument("--kafka", action="store_true")
     upper.add_argument("--push", action="store_true")
+    upper.add_argument("--redis-tls", dest="redis", action="store_const", const="tls", default="plain")
     upper.add_argument("--instances", type=whole_number(1, 16), default=1, metavar="N")
     upper.add_argument("--port", type=whole_number(1, 65519), default=8080, metavar="P")
     presets = upper.add_mutually_exclusive_group()

@@ -27,16 +27,18 @@ import secrets
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import urllib.parse
 from pathlib import Path
 
 from tools import maven
+from tools.certificates import HERE, Authority
 from tools.service import Service, ServiceError, free_port, port_is_free, wait_until
 
-__all__ = ["Kafka", "Postgres", "Redis", "ServiceError", "Tidings", "fetch_kafka", "free_port",
-           "port_is_free", "sanitizer_prefix", "wait_until"]
+__all__ = ["Kafka", "Postgres", "Redis", "ServiceError", "Tidings", "TlsRedis", "fetch_kafka",
+           "free_port", "port_is_free", "sanitizer_prefix", "wait_until"]
 
 ROOT = Path(__file__).resolve().parent.parent
 POSTGRES_BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda directory: int(directory.parent.name) if (directory / "postgres").exists() else 0,
@@ -219,15 +221,21 @@ class Redis(Service):
         super().__init__(directory, port, log)
         self.options = {**self.OPTIONS, **(options or {})}
 
+    def port_options(self):
+        return {"port": str(self.port)}
+
     def command(self):
-        argv = [f"{REDIS}-server", "--port", str(self.port), "--dir", self.home]
-        for key, value in self.options.items():
+        argv = [f"{REDIS}-server"]
+        for key, value in {**self.port_options(), "dir": str(self.home), **self.options}.items():
             argv += [f"--{key}", value]
         return argv, dict(os.environ)
 
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=1)
+
     def ready(self):
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
+            with self.connect() as link:
                 link.sendall(b"PING\r\n")
                 return link.recv(64).startswith(b"+PONG")  # not -LOADING
         except OSError:
@@ -254,6 +262,49 @@ class Redis(Service):
             raise ServiceError("redis is still running")
         shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
         (self.home / "dump.rdb").unlink(missing_ok=True)
+
+
+class TlsRedis(Redis):
+    """Redis with TLS only, by an authority of its own. `names`: for whom its certificate is; `clients`: whether they need one, too."""
+
+    def __init__(self, directory, port=None, log=None, options=None, names=HERE, clients=False):
+        super().__init__(directory, port, log, options)
+        self.names, self.clients = names, clients
+        self.authority = None
+
+    def prepare(self):
+        self.authority = Authority(self.directory / "certificates")
+
+    def port_options(self):
+        certificate, key = self.authority.issue("redis", self.names)
+        return {"port": "0", "tls-port": str(self.port), "tls-cert-file": str(certificate), "tls-key-file": str(key),
+                "tls-ca-cert-file": str(self.cacert), "tls-auth-clients": "yes" if self.clients else "no"}
+
+    @property
+    def cacert(self):
+        return self.directory / "certificates" / "ca.crt"
+
+    def client_certificate(self):
+        return Authority(self.directory / "certificates").issue("client")
+
+    def connect(self):
+        context = ssl.create_default_context(cafile=self.cacert)
+        context.check_hostname = False
+        if self.clients:
+            context.load_cert_chain(*self.client_certificate())
+        return context.wrap_socket(super().connect())
+
+    @property
+    def url(self):
+        url = f"rediss://127.0.0.1:{self.port}?cacert={urllib.parse.quote(str(self.cacert))}"
+        if not self.clients:
+            return url
+        certificate, key = map(str, self.client_certificate())
+        return f"{url}&cert={urllib.parse.quote(certificate)}&key={urllib.parse.quote(key)}"
+
+    def cli_argv(self, *arguments):
+        own = ["--cert", self.client_certificate()[0], "--key", self.client_certificate()[1]] if self.clients else []
+        return super().cli_argv("--tls", "--cacert", self.cacert, *own, *arguments)
 
 
 class Kafka(Service):

@@ -7,11 +7,12 @@ import secrets
 
 from tools.phones import PLATFORMS, Phones
 from tools.project import BUILD, RUN, Failure, read_json, write_private
-from tools.services import Kafka, Postgres, Redis, Tidings, free_port, port_is_free
+from tools.services import Kafka, Postgres, Redis, Tidings, TlsRedis, free_port, port_is_free
 
 STATE = RUN / "state.json"
 LOG = RUN / "tidings.log"
 PUSHES = RUN / "push.jsonl"
+REDIS_KINDS = {"plain": Redis, "tls": TlsRedis}
 
 
 class Stack:
@@ -23,20 +24,24 @@ class Stack:
         for name in ("postgres", "redis", "kafka", "controller", "phones", *PLATFORMS):
             ports.setdefault(name, free_port())
         self.postgres = Postgres(RUN / "postgres", ports["postgres"])
-        self.redis = Redis(RUN / "redis", ports["redis"])
+        self.redis = self._redis()
         self.kafka = Kafka(RUN / "kafka", ports["kafka"], controller_port=ports["controller"])
         self.phones = Phones(RUN / "phones", ports, PUSHES)
+
+    def _redis(self):
+        kind = self.state.get("run", {}).get("redis", "plain")  # a run of an older checkout does not say
+        return REDIS_KINDS[kind](RUN / "redis", self.state["ports"]["redis"])
 
     def save(self):
         write_private(STATE, self.state)
 
-    def configure(self, preset, kafka, instances, port, push=False):
+    def configure(self, preset, kafka, instances, port, push=False, redis="plain"):
         """Stores the settings of this run. They include the caller's own TIDINGS_* settings, except those that `port` and the private
         servers determine."""
         settings = {key: value for key, value in os.environ.items()
                     if key.startswith("TIDINGS_") and key != "TIDINGS_LISTEN"}
         self.state["run"] = {"preset": preset, "kafka": kafka, "instances": instances,
-                             "port": port, "push": push, "settings": settings}
+                             "port": port, "push": push, "redis": redis, "settings": settings}
         if push:  # what is sealed with a key is to be read in later runs, too
             self.state.setdefault("secret_key", secrets.token_hex(32))
         self._renew_taken_ports()
@@ -48,7 +53,7 @@ class Stack:
         for name, port in ports.items():
             if not port_is_free(port):
                 ports[name] = free_port()
-        self.postgres.port, self.redis.port = ports["postgres"], ports["redis"]
+        self.postgres.port, self.redis = ports["postgres"], self._redis()
         self.kafka.port, self.kafka.controller_port = ports["kafka"], ports["controller"]
         self.phones.port = ports["phones"]
 

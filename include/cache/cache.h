@@ -15,11 +15,11 @@
 
 struct cache;
 
-// Whether the text has the format of `redis_url` below.
-bool cache_url_is_valid(const char *redis_url);
+// What `redis_url` below must be and is not, as a text to follow "must be"; NULL if all is well.
+const char *cache_url_problem(const char *redis_url);
 
 struct cache_options {
-    const char *redis_url;    // redis://[user:password@]host:port[/db] or unix:///path
+    const char *redis_url;    // in a form of TIDINGS_REDIS_URL (docs/operations.md)
     const char *library;      // source of the function library; loaded into servers that lack it
     const char *library_name; // "tidings_<version>"; function names end with "_<version>"
     int64_t timeout_ms;

@@ -146,12 +146,8 @@ static int database_url_check(const char *url, struct buffer *errors)
 
 static int redis_url_check(const char *url, struct buffer *errors)
 {
-    if (cache_url_is_valid(url))
-        return 0;
-    return url_refuse(PREFIX "REDIS_URL", url,
-                      "redis://[user:password@]host:port[/db] or unix:///path, with special "
-                      "characters of a password as %XX",
-                      errors);
+    const char *problem = cache_url_problem(url);
+    return problem ? url_refuse(PREFIX "REDIS_URL", url, problem, errors) : 0;
 }
 
 static bool is_host_and_port(const char *text, size_t length)

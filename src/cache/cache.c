@@ -169,12 +169,10 @@ static void on_library_listed(void *arg, int r, const struct cache_value *value)
 
 static void greet_login(struct cache *cache)
 {
-    const char *login[] = {"AUTH", cache->url.user, cache->url.password};
-    const char *login_default[] = {"AUTH", cache->url.password};
-    if (cache->url.user[0])
-        cache_format(cache, 3, login, NULL, on_greeted, cache);
-    else if (cache->url.password[0])
-        cache_format(cache, 2, login_default, NULL, on_greeted, cache);
+    const char *login[URL_LOGIN_TEXTS];
+    int count = url_login(&cache->url, login);
+    if (count > 0)
+        cache_format(cache, count, login, NULL, on_greeted, cache);
 }
 
 static void on_open(void *arg)

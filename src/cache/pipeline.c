@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "command.h"
 #include "redis_address.h"
+#include "redis_link.h"
 #include "redis_reply.h"
 
 #include <errno.h>
@@ -19,10 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384 };
+enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384, PROBLEM_SIZE = 160 };
 
 struct pipeline {
     struct cache_options options;
@@ -32,16 +31,15 @@ struct pipeline {
     struct buffer commands; // queued, not yet run
     size_t count;           // of commands
     size_t sent;            // bytes of `commands` sent before pipeline_run()
-    int fd;                 // -1 if not connected
+    struct link *link;      // NULL if not connected
     unsigned tries;
-    int64_t logged_ms; // when its loss was last logged
+    int64_t logged_ms;          // when its loss was last logged
+    char problem[PROBLEM_SIZE]; // why it failed last
 };
 
 static void pipeline_close(struct pipeline *p)
 {
-    if (p->fd >= 0)
-        close(p->fd);
-    p->fd = -1;
+    link_free(TAKE(p->link));
     if (p->reader)
         redisReaderFree(TAKE(p->reader));
     p->sent = 0;
@@ -59,7 +57,7 @@ static int pipeline_fail(struct pipeline *p, const char *reason)
 // Waits until the socket is ready for one of `events` or `deadline_ms` has come.
 static int socket_wait(const struct pipeline *p, short events, int64_t deadline_ms)
 {
-    struct pollfd ready = {.fd = p->fd, .events = events};
+    struct pollfd ready = {.fd = link_fd(p->link), .events = events};
     for (;;) {
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         int r = poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0);
@@ -70,48 +68,62 @@ static int socket_wait(const struct pipeline *p, short events, int64_t deadline_
     }
 }
 
+static int problem_keep(struct pipeline *p, const char *reason)
+{
+    snprintf(p->problem, sizeof p->problem, "%s", reason);
+    return -ERROR_UNAVAILABLE;
+}
+
 static int socket_connect(struct pipeline *p, int64_t deadline_ms)
 {
     struct address addresses[ADDRESSES_MAX];
     struct lookup *lookup;
     int r = lookup_new(&p->url, &lookup);
     if (r < 0)
-        return r;
+        return problem_keep(p, "cannot look up the host");
     int count = lookup_wait(lookup, deadline_ms - clock_monotonic_ms(), addresses);
     lookup_free(lookup);
     if (count <= 0)
-        return -ERROR_UNAVAILABLE;
-    p->fd = address_connect(&addresses[p->tries++ % (unsigned)count]);
-    if (p->fd < 0 || socket_wait(p, POLLOUT, deadline_ms) < 0)
-        return -ERROR_UNAVAILABLE;
-    int error = 0;
-    if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 || error)
-        return -ERROR_UNAVAILABLE;
+        return problem_keep(p, "unknown host");
+    int fd = address_connect(&addresses[p->tries++ % (unsigned)count]);
+    if (fd < 0)
+        return problem_keep(p, "cannot connect");
+    p->link = link_new(fd, &p->url);
+    return 0;
+}
+
+static int link_establish(struct pipeline *p, int64_t deadline_ms)
+{
+    int r;
+    do {
+        if (socket_wait(p, link_events(p->link), deadline_ms) < 0)
+            return problem_keep(p, "connecting took too long");
+        r = link_open(p->link);
+    } while (r == 0);
+    if (r < 0)
+        return problem_keep(p, link_problem(p->link));
     p->reader = redisReaderCreate();
-    return p->reader ? 0 : -ERROR_MEMORY;
+    return p->reader ? 0 : problem_keep(p, "no memory");
 }
 
 // Writes what the socket accepts now.
 static int socket_send(struct pipeline *p, size_t *sent)
 {
-    // Not every process with a pipeline ignores SIGPIPE.
-    ssize_t length =
-        send(p->fd, p->commands.data + *sent, p->commands.length - *sent, MSG_NOSIGNAL);
-    if (length < 0 && errno != EAGAIN && errno != EINTR)
-        return -ERROR_UNAVAILABLE;
-    if (length > 0)
-        *sent += (size_t)length;
+    ssize_t length = link_write(p->link, p->commands.data + *sent, p->commands.length - *sent);
+    if (length < 0)
+        return problem_keep(p, link_problem(p->link));
+    *sent += (size_t)length;
     return 0;
 }
 
 static int socket_receive(struct pipeline *p)
 {
     char data[READ_SIZE];
-    ssize_t length = read(p->fd, data, sizeof data);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (length <= 0 || redisReaderFeed(p->reader, data, (size_t)length) != REDIS_OK)
-        return -ERROR_UNAVAILABLE;
+    ssize_t length = link_read(p->link, data, sizeof data);
+    if (length < 0)
+        return problem_keep(p, link_problem(p->link));
+    if (redisReaderFeed(p->reader, data, (size_t)length) != REDIS_OK)
+        return problem_keep(p, "no memory");
     return 0;
 }
 
@@ -121,13 +133,16 @@ struct answers {
     size_t left;
     int r; // -ERROR_INTERNAL after the first error reply
     bool unknown_function;
+    struct pipeline *greeted; // of a greeting: keeps the error, which is told once
 };
 
 static void answer(struct answers *answers, const redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
     answers->left--;
-    if (failed && answers->r == 0)
+    if (failed && answers->greeted)
+        (void)problem_keep(answers->greeted, reply->str);
+    else if (failed && answers->r == 0)
         log_write(LOG_WARN, "cache", "Redis refused a command: %s", reply->str);
     if (failed)
         answers->r = -ERROR_INTERNAL;
@@ -144,7 +159,7 @@ static int answer_received(struct pipeline *p, struct answers *answers)
     while (answers->left > 0) {
         void *reply = NULL;
         if (redisReaderGetReply(p->reader, &reply) != REDIS_OK)
-            return -ERROR_UNAVAILABLE;
+            return problem_keep(p, "protocol error");
         if (!reply)
             break;
         answer(answers, reply);
@@ -160,6 +175,7 @@ static int pipeline_exchange(struct pipeline *p, struct answers *answers)
     int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
     size_t sent = p->sent;
     p->sent = 0;
+    (void)problem_keep(p, "no answer");
     while (answers->left > 0) {
         short wanted = sent < p->commands.length ? POLLIN | POLLOUT : POLLIN;
         int events = socket_wait(p, wanted, deadline_ms);
@@ -187,7 +203,7 @@ static int greet_call(struct pipeline *p, int count, const char *const *texts, c
                       void *arg)
 {
     struct buffer added = p->commands;
-    struct answers answers = {.fn = fn, .arg = arg, .left = 1};
+    struct answers answers = {.fn = fn, .arg = arg, .left = 1, .greeted = p};
     buffer_init(&p->commands, COMMANDS_MAX);
     command_append(&p->commands, p->suffix, count, texts, NULL);
     int r = buffer_failed(&p->commands) ? -ERROR_MEMORY : pipeline_exchange(p, &answers);
@@ -200,11 +216,9 @@ static int greet_login(struct pipeline *p)
 {
     char database[24];
     snprintf(database, sizeof database, "%lld", (long long)p->url.database);
-    int r = 0;
-    if (p->url.user[0])
-        r = greet_call(p, 3, (const char *[]){"AUTH", p->url.user, p->url.password}, NULL, NULL);
-    else if (p->url.password[0])
-        r = greet_call(p, 2, (const char *[]){"AUTH", p->url.password}, NULL, NULL);
+    const char *login[URL_LOGIN_TEXTS];
+    int count = url_login(&p->url, login);
+    int r = count > 0 ? greet_call(p, count, login, NULL, NULL) : 0;
     if (r >= 0 && p->url.database > 0)
         r = greet_call(p, 2, (const char *[]){"SELECT", database}, NULL, NULL);
     return r;
@@ -233,15 +247,22 @@ static int greet_library(struct pipeline *p)
     return greet_call(p, 4, load, NULL, NULL);
 }
 
+static int pipeline_greet(struct pipeline *p)
+{
+    int r = greet_login(p);
+    return r < 0 ? r : greet_library(p);
+}
+
 static int pipeline_connect(struct pipeline *p)
 {
-    int r = socket_connect(p, clock_monotonic_ms() + p->options.timeout_ms);
+    int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
+    int r = socket_connect(p, deadline_ms);
     if (r >= 0)
-        r = greet_login(p);
+        r = link_establish(p, deadline_ms);
     if (r >= 0)
-        r = greet_library(p);
+        r = pipeline_greet(p);
     if (r < 0)
-        return pipeline_fail(p, "cannot connect");
+        return pipeline_fail(p, p->problem);
     metric_add(METRIC_CACHE_CONNECTS, 1);
     p->logged_ms = 0;
     return 0;
@@ -255,7 +276,6 @@ int pipeline_new(const struct cache_options *options, struct pipeline **ret_pipe
         return r;
     p->options = *options;
     p->suffix = command_library_suffix(options->library_name);
-    p->fd = -1;
     buffer_init(&p->commands, COMMANDS_MAX);
     *ret_pipeline = TAKE(p);
     return 0;
@@ -285,7 +305,7 @@ void pipeline_add(struct pipeline *p, int count, const char *const *texts, const
 void pipeline_push(struct pipeline *p)
 {
     // pipeline_run() detects a lost connection.
-    if (p->fd >= 0 && !buffer_failed(&p->commands))
+    if (p->link && !buffer_failed(&p->commands))
         (void)!socket_send(p, &p->sent);
 }
 
@@ -295,12 +315,12 @@ static int pipeline_attempt(struct pipeline *p, struct answers *answers)
         pipeline_close(p); // some commands may have been sent, and would be answered
         return -ERROR_UNAVAILABLE;
     }
-    int r = p->fd >= 0 ? 0 : pipeline_connect(p);
+    int r = p->link ? 0 : pipeline_connect(p);
     if (r < 0)
         return r;
     r = pipeline_exchange(p, answers);
     if (r < 0)
-        return pipeline_fail(p, "no answer");
+        return pipeline_fail(p, p->problem);
     // The next run reconnects, and thereby loads the library.
     if (answers->unknown_function)
         pipeline_close(p);

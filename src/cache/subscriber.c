@@ -65,12 +65,10 @@ static void subscriber_catch_up(struct subscriber *s)
 static void on_open(void *arg)
 {
     struct subscriber *s = CAST(subscriber, arg);
-    const char *login[] = {"AUTH", s->url.user, s->url.password};
-    const char *login_default[] = {"AUTH", s->url.password};
-    if (s->url.user[0])
-        wire_command(s->wire, 3, login);
-    else if (s->url.password[0])
-        wire_command(s->wire, 2, login_default);
+    const char *login[URL_LOGIN_TEXTS];
+    int count = url_login(&s->url, login);
+    if (count > 0)
+        wire_command(s->wire, count, login);
     // Its reply starts the renewal, or is the error of a server that refuses us.
     wire_command(s->wire, 1, (const char *[]){"PING"});
     s->ping_ms = loop_now_ms(s->loop);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses redis:// URLs.
+// Parses the forms of URL that Redis is named by.
 #include "url.h"
 
 #include "base/error.h"
 #include "base/id.h"
-#include "cache/cache.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,43 +87,111 @@ static int address_parse(const char *from, const char *to, struct url *url)
     return port_parse(rest + 1, to, url);
 }
 
-static int tcp_parse(const char *text, struct url *url)
+// ?cacert=…&cert=…&key=…, each at most once, with none of them left empty.
+static int file_parse(const char *from, const char *to, struct url *url)
 {
-    const char *end = text + strcspn(text, "/?#");
-    if (*end == '?' || *end == '#')
-        return -ERROR_INVALID_ARGUMENTS;
-    const char *at = memrchr(text, '@', (size_t)(end - text));
-    if (at) {
-        int r = login_parse(text, at, url);
-        if (r < 0)
-            return r;
-        text = at + 1;
+    const struct {
+        const char *name;
+        char *path;
+    } files[] = {{"cacert=", url->cacert}, {"cert=", url->cert}, {"key=", url->key}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t length = strlen(files[i].name);
+        if ((size_t)(to - from) <= length || memcmp(from, files[i].name, length) != 0)
+            continue;
+        if (files[i].path[0])
+            return -ERROR_INVALID_ARGUMENTS;
+        return part_copy(from + length, to, files[i].path, URL_TEXT_SIZE);
     }
-    int r = address_parse(text, end, url);
-    if (r < 0 || *end == '\0' || end[1] == '\0')
-        return r;
-    return integer_parse(end + 1, strlen(end + 1), 0, 1000000, &url->database);
+    return -ERROR_INVALID_ARGUMENTS;
 }
 
-bool cache_url_is_valid(const char *redis_url)
+static int files_parse(const char *text, struct url *url)
 {
-    struct url url;
-    return url_parse(redis_url, &url) >= 0;
+    for (;;) {
+        const char *end = text + strcspn(text, "&");
+        int r = file_parse(text, end, url);
+        if (r < 0)
+            return r;
+        if (*end == '\0')
+            break;
+        text = end + 1;
+    }
+    // A certificate is nothing without its key, and the reverse.
+    return (url->cert[0] == '\0') == (url->key[0] == '\0') ? 0 : -ERROR_INVALID_ARGUMENTS;
+}
+
+static int database_parse(const char *from, const char *to, struct url *url)
+{
+    if (from == to)
+        return 0;
+    return integer_parse(from, (size_t)(to - from), 0, 1000000, &url->database);
+}
+
+static int tcp_parse(const char *text, struct url *url)
+{
+    const char *query = text + strcspn(text, "?#");
+    const char *end = memchr(text, '/', (size_t)(query - text));
+    if (!end)
+        end = query;
+    if (*query == '#' || (*query == '?' && !url->tls))
+        return -ERROR_INVALID_ARGUMENTS;
+    const char *at = memrchr(text, '@', (size_t)(end - text));
+    int r = at ? login_parse(text, at, url) : 0;
+    if (r >= 0)
+        r = address_parse(at ? at + 1 : text, end, url);
+    if (r >= 0 && end < query)
+        r = database_parse(end + 1, query, url);
+    if (r >= 0 && *query == '?')
+        r = files_parse(query + 1, url);
+    return r;
+}
+
+static int tls_parse(const char *text, struct url *url)
+{
+    url->tls = true;
+    return tcp_parse(text, url);
+}
+
+static int local_parse(const char *text, struct url *url)
+{
+    const char *path = strchr(text, '/');
+    if (!path)
+        return -ERROR_INVALID_ARGUMENTS;
+    if (path > text) {
+        int r = path[-1] == '@' ? login_parse(text, path - 1, url) : -ERROR_INVALID_ARGUMENTS;
+        if (r < 0)
+            return r;
+    }
+    return part_copy(path, path + strlen(path), url->path, sizeof url->path);
 }
 
 int url_parse(const char *text, struct url *ret_url)
 {
-    static const char tcp[] = "redis://", local[] = "unix://";
-    struct url url = {0};
-    int r = -ERROR_INVALID_ARGUMENTS;
-    if (strncmp(text, tcp, sizeof tcp - 1) == 0) {
-        r = tcp_parse(text + sizeof tcp - 1, &url);
-    } else if (strncmp(text, local, sizeof local - 1) == 0 && text[sizeof local - 1] == '/') {
-        text += sizeof local - 1;
-        r = part_copy(text, text + strlen(text), url.path, sizeof url.path);
-    }
-    if (r < 0)
+    static const struct {
+        const char *scheme;
+        int (*parse)(const char *rest, struct url *url);
+    } forms[] = {{"redis://", tcp_parse}, {"rediss://", tls_parse}, {"unix://", local_parse}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i].scheme);
+        struct url url = {0};
+        if (strncmp(text, forms[i].scheme, length) != 0)
+            continue;
+        int r = forms[i].parse(text + length, &url);
+        if (r >= 0)
+            *ret_url = url;
         return r;
-    *ret_url = url;
-    return 0;
+    }
+    return -ERROR_INVALID_ARGUMENTS;
+}
+
+int url_login(const struct url *url, const char **ret_texts)
+{
+    int count = 0;
+    if (!url->password[0] && !url->user[0])
+        return 0;
+    ret_texts[count++] = "AUTH";
+    if (url->user[0])
+        ret_texts[count++] = url->user;
+    ret_texts[count++] = url->password;
+    return count;
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parsed Redis URL: redis://[[user]:password@]host[:port][/db] or unix:///path. A plain value.
+// A parsed Redis URL. A plain value.
+//   redis://[[user]:password@]host[:port][/db]
+//   rediss://…[?cacert=file&cert=file&key=file]: the same, with TLS
+//   unix://[[user]:password@]/path
 #pragma once
 
 #include "base/cleanup.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { URL_TEXT_SIZE = 256, URL_PORT_SIZE = 8 };
+enum { URL_TEXT_SIZE = 256, URL_PORT_SIZE = 8, URL_LOGIN_TEXTS = 3 };
 
 struct url {
     char host[URL_TEXT_SIZE]; // "" if `path` is used
@@ -15,7 +19,15 @@ struct url {
     char user[URL_TEXT_SIZE];
     char password[URL_TEXT_SIZE]; // "" if there is none
     int64_t database;
+    bool tls;
+    char cacert[URL_TEXT_SIZE]; // files in PEM; "": the system's authorities
+    char cert[URL_TEXT_SIZE];   // "": no certificate of our own
+    char key[URL_TEXT_SIZE];
 };
 
 // -ERROR_INVALID_ARGUMENTS for any other format.
 NODISCARD int url_parse(const char *text, struct url *ret_url);
+
+// The command that logs in: fills in at most URL_LOGIN_TEXTS texts, which point into `url`, and
+// returns their number; 0 without a login.
+int url_login(const struct url *url, const char **ret_texts);

@@ -10,11 +10,10 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "redis_address.h"
+#include "redis_link.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 enum {
     PAUSE_FIRST_MS = 50,
@@ -39,7 +38,7 @@ struct wire {
     struct buffer out;
     size_t sent; // bytes of `out` already sent
     enum wire_state state;
-    int fd;
+    struct link *link; // while CONNECTING and OPEN
     unsigned tries;
     int64_t pause_ms;
     int64_t connect_timeout_ms;
@@ -50,9 +49,7 @@ struct wire {
 static void wire_close(struct wire *wire)
 {
     loop_io_free(TAKE(wire->watch));
-    if (wire->fd >= 0)
-        close(wire->fd);
-    wire->fd = -1;
+    link_free(TAKE(wire->link));
     if (wire->reader)
         redisReaderFree(TAKE(wire->reader));
     lookup_free(TAKE(wire->lookup));
@@ -76,11 +73,11 @@ void wire_drop(struct wire *wire, const char *reason)
     if (wire->state == WIRE_PAUSED)
         return;
     bool was_open = wire->state == WIRE_OPEN;
+    if (log_is_due(&wire->logged_ms))
+        log_write(LOG_WARN, "cache", "Redis (%s) is down: %s", wire->handlers->name, reason);
     wire_close(wire);
     wire->state = WIRE_PAUSED;
     loop_timer_set(wire->timer, pause_next(wire));
-    if (log_is_due(&wire->logged_ms))
-        log_write(LOG_WARN, "cache", "Redis (%s) is down: %s", wire->handlers->name, reason);
     if (!was_open)
         return;
     metric_add(METRIC_CACHE_LOST, 1);
@@ -89,12 +86,6 @@ void wire_drop(struct wire *wire, const char *reason)
 
 static void wire_opened(struct wire *wire)
 {
-    int error = 0;
-    if (getsockopt(wire->fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) < 0 ||
-        error) {
-        wire_drop(wire, "connection refused");
-        return;
-    }
     wire->reader = redisReaderCreate();
     if (!wire->reader) {
         wire_drop(wire, "no memory");
@@ -105,6 +96,17 @@ static void wire_opened(struct wire *wire)
     wire->state = WIRE_OPEN;
     wire->received_ms = loop_now_ms(wire->loop);
     wire->handlers->on_open(wire->arg);
+}
+
+static void wire_open(struct wire *wire)
+{
+    int r = link_open(wire->link);
+    if (r < 0)
+        wire_drop(wire, link_problem(wire->link));
+    else if (r == 0)
+        loop_io_set(wire->watch, (uint32_t)link_events(wire->link));
+    else
+        wire_opened(wire);
 }
 
 // Delivers all complete replies; stops if a handler drops the connection.
@@ -127,11 +129,11 @@ static void wire_read(struct wire *wire)
 {
     char data[READ_SIZE];
     for (int i = 0; i < READS_A_TURN && wire->state == WIRE_OPEN; i++) {
-        ssize_t length = read(wire->fd, data, sizeof data);
-        if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        ssize_t length = link_read(wire->link, data, sizeof data);
+        if (length == 0)
             return;
-        if (length <= 0) {
-            wire_drop(wire, "connection closed");
+        if (length < 0) {
+            wire_drop(wire, link_problem(wire->link));
             return;
         }
         wire->received_ms = loop_now_ms(wire->loop);
@@ -149,7 +151,7 @@ static void wire_on_ready(void *arg, uint32_t events)
 {
     struct wire *wire = CAST(wire, arg);
     if (wire->state == WIRE_CONNECTING) {
-        wire_opened(wire);
+        wire_open(wire);
         return;
     }
     if (events & EPOLLOUT)
@@ -163,13 +165,13 @@ void wire_flush(struct wire *wire)
     ASSERT(wire->sent <= wire->out.length);
     if (wire->state != WIRE_OPEN || wire->sent == wire->out.length)
         return;
-    ssize_t length = write(wire->fd, wire->out.data + wire->sent, wire->out.length - wire->sent);
-    if (length < 0 && errno != EAGAIN && errno != EINTR) {
-        wire_drop(wire, "connection broken");
+    const char *rest = wire->out.data + wire->sent;
+    ssize_t length = link_write(wire->link, rest, wire->out.length - wire->sent);
+    if (length < 0) {
+        wire_drop(wire, link_problem(wire->link));
         return;
     }
-    if (length > 0)
-        wire->sent += (size_t)length;
+    wire->sent += (size_t)length;
     bool all = wire->sent == wire->out.length;
     if (wire->sent >= wire->out.length / 2) {
         buffer_consume(&wire->out, wire->sent);
@@ -181,11 +183,12 @@ void wire_flush(struct wire *wire)
 // Tries the addresses in turn, one per attempt.
 static void wire_connect(struct wire *wire, const struct address *addresses, int count)
 {
-    ASSERT(wire->state == WIRE_LOOKING_UP && wire->fd < 0 && !wire->watch);
+    ASSERT(wire->state == WIRE_LOOKING_UP && !wire->link && !wire->watch);
     lookup_free(TAKE(wire->lookup));
-    wire->fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
-    if (wire->fd < 0 ||
-        loop_io_new(wire->loop, wire->fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
+    int fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
+    if (fd >= 0)
+        wire->link = link_new(fd, &wire->url);
+    if (fd < 0 || loop_io_new(wire->loop, fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
         wire_drop(wire, "cannot connect");
         return;
     }
@@ -234,7 +237,6 @@ int wire_new(struct loop *loop, const struct url *url, int64_t connect_timeout_m
                           .handlers = handlers,
                           .arg = arg,
                           .url = *url,
-                          .fd = -1,
                           .pause_ms = PAUSE_FIRST_MS,
                           .connect_timeout_ms = connect_timeout_ms};
     buffer_init(&wire->out, out_max);

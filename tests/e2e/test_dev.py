@@ -21,7 +21,7 @@ from tools import demo, maven, node, stack
 from tools.project import BUILD, ROOT
 from tools.reference import SHA512
 from tools.service import Service, state_of
-from tools.services import free_port
+from tools.services import TlsRedis, free_port
 
 LATE_S = 180  # on a machine that does much else
 FOR_EVER = """\
@@ -145,9 +145,20 @@ def test_where_it_serves_is_said_by_its_port_alone(tmp_path, monkeypatch):
     assert (environment["TIDINGS_LISTEN"], environment["TIDINGS_TEXT_MAX"]) == ("127.0.0.1:8080", "7")
 
 
+def test_a_run_keeps_its_kind_of_redis(tmp_path, monkeypatch):
+    monkeypatch.setattr(stack, "RUN", tmp_path)
+    monkeypatch.setattr(stack, "STATE", tmp_path / "state.json")
+    made = stack.Stack()
+    made.configure("dev", False, 1, 8080, redis="tls")
+    for one in (made, stack.Stack()):
+        assert isinstance(one.redis, TlsRedis) and one.redis.url.startswith(f"rediss://127.0.0.1:{made.state['ports']['redis']}?cacert=")
+    made.configure("dev", False, 1, 8080)
+    assert stack.Stack().redis.url == f"redis://127.0.0.1:{made.state['ports']['redis']}"
+
+
 GIVE_PORT = """\
 import random, sys
-from tools.services import free_port
+from tools.services import TlsRedis, free_port
 random.seed(1)
 print(free_port(), flush=True)
 sys.stdin.read()

@@ -28,6 +28,7 @@ RETENTION_DAYS""".split()
     ("RATE_LIMITS", "chat.postMessage"), ("RATE_LIMITS", "chat.post=1"), ("RATE_LIMITS", "auth.test=-1"),
     ("RATE_LIMITS", "auth.test=1,,users.info=1"),
     ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"), ("LOG_LEVEL", "information"),
+    ("REDIS_URL", "rediss://127.0.0.1:0"), ("REDIS_URL", "redis+cluster://127.0.0.1:1"), ("REDIS_URL", "redis+sentinel://127.0.0.1/main"),
     ("REDIS_URL", "redis://127.0.0.1:99999"), ("REDIS_URL", "redis://127.0.0.1:1/x"), ("REDIS_URL", "unix://here"),
     ("KAFKA_BROKERS", "kafka"), ("KAFKA_BROKERS", ",,"), ("KAFKA_BROKERS", "kafka:9092,"), ("KAFKA_BROKERS", ":9092"),
     ("KAFKA_BROKERS", "a:1,b:0"), ("KAFKA_BROKERS", "a:1, b:1"), ("KAFKA_BROKERS", "a:65536"), ("KAFKA_TOPIC", "two words"), ("KAFKA_TOPIC", "t" * 245), ("PUBLIC_URL", "chat.example.com"),
@@ -47,7 +48,7 @@ def test_bad_settings_are_refused_by_name(environment, name, value):
     ("DATABASE_URL", "postgre://u:hush@db.example/x"), ("DATABASE_URL", "mysql://db.example/x?password=hush"),
     ("DATABASE_URL", "host=db.example password=hush"), ("DATABASE_URL", "postgres://u:hush%zz@db.example/x"),
     ("DATABASE_URL", "postgres://u:hush@db.example/x?sslmod=require"),
-    ("DATABASE_URL", "postgres://u:hu@sh@db.example/x"), ("DATABASE_URL", "postgres://u:hush/hush@db.example/x"), ("REDIS_URL", "rediss://u:hush@db.example"),
+    ("DATABASE_URL", "postgres://u:hu@sh@db.example/x"), ("DATABASE_URL", "postgres://u:hush/hush@db.example/x"), ("REDIS_URL", "rediss://u:hush@db.example?cert=/hush"),
     ("REDIS_URL", "redis://u:hu@sh@db.example:99999"), ("REDIS_URL", "hush"),
 ])
 def test_a_refused_url_is_told_without_its_password(name, value):

@@ -14,10 +14,12 @@ from tests.support.client import Client
 from tests.support.metrics import metric
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace
-from tools.services import Kafka, Postgres, Redis, Tidings
+from tools.services import Kafka, Postgres, Redis, Tidings, TlsRedis
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = (ROOT / os.environ.get("TIDINGS_BINARY", "build/release/tidings")).resolve()
+
+REDIS = {"plain": Redis, "tls": TlsRedis}[os.environ.get("TIDINGS_TEST_REDIS", "plain")]
 
 # What sanitizers, assertions and aborts leave in a log.
 TROUBLE = re.compile(
@@ -55,7 +57,7 @@ class Environment:
         self.operator_token = secrets.token_urlsafe(32)
         self.settings = dict(settings or {})
         self.postgres = Postgres(self.directory / "postgres", settings={"fsync": "off"})
-        self.redis = Redis(self.directory / "redis", options={"appendfsync": "no"})
+        self.redis = REDIS(self.directory / "redis", options={"appendfsync": "no"})
         self.kafka = Kafka(self.directory / "kafka") if kafka else None
         self.instances = []
         self._count = instances

@@ -58,9 +58,49 @@ static void test_ipv6(void **state)
 static void test_unix_path(void **state)
 {
     (void)state;
-    struct url url = parsed("unix:///run/redis.sock");
-    assert_string_equal(url.path, "/run/redis.sock");
+    struct url url = parsed("unix:///run/re@dis.sock");
+    assert_string_equal(url.path, "/run/re@dis.sock");
     assert_string_equal(url.host, "");
+    assert_string_equal(url.password, "");
+    url = parsed("unix://ann:p%2Fw@/run/redis.sock");
+    assert_string_equal(url.path, "/run/redis.sock");
+    assert_string_equal(url.user, "ann");
+    assert_string_equal(url.password, "p/w");
+}
+
+static void test_tls(void **state)
+{
+    (void)state;
+    struct url url = parsed("rediss://ann:x@h/2?cacert=/a/b%26c&key=/k&cert=/c?");
+    assert_true(url.tls);
+    assert_string_equal(url.host, "h");
+    assert_string_equal(url.port, "6379");
+    assert_int_equal(url.database, 2);
+    assert_string_equal(url.cacert, "/a/b&c");
+    assert_string_equal(url.cert, "/c?");
+    assert_string_equal(url.key, "/k");
+    url = parsed("rediss://h:1");
+    assert_true(url.tls);
+    assert_string_equal(url.cacert, "");
+    assert_false(parsed("redis://h").tls);
+}
+
+static void expect_login(const char *text, const char *const *expected, int count)
+{
+    const char *texts[URL_LOGIN_TEXTS];
+    struct url url = parsed(text);
+    assert_int_equal(url_login(&url, texts), count);
+    for (int i = 0; i < count; i++)
+        assert_string_equal(texts[i], expected[i]);
+}
+
+static void test_login_command(void **state)
+{
+    (void)state;
+    expect_login("redis://h", NULL, 0);
+    expect_login("redis://:x@h", (const char *[]){"AUTH", "x"}, 2);
+    expect_login("redis://ann:x@h", (const char *[]){"AUTH", "ann", "x"}, 3);
+    expect_login("redis://ann:@h", (const char *[]){"AUTH", "ann", ""}, 3);
 }
 
 static void test_refused(void **state)
@@ -68,15 +108,27 @@ static void test_refused(void **state)
     (void)state;
     static const char *const bad[] = {"",
                                       "127.0.0.1:6379",
-                                      "rediss://h",
+                                      "rediss://",
+                                      "rediss://h?",
+                                      "rediss://h?cacert=",
+                                      "rediss://h?cacert=/a&cacert=/b",
+                                      "rediss://h?cacert=/a&",
+                                      "rediss://h?cert=/a",
+                                      "rediss://h?key=/a",
+                                      "rediss://h?ca=/a",
+                                      "rediss://h#a",
+                                      "redis+cluster://h",
+                                      "redis+sentinel://h/main",
                                       "redis://",
                                       "redis://h:0",
                                       "redis://h:",
                                       "redis://h:65536",
                                       "redis://h:1/x",
-                                      "redis://h?db=1",
+                                      "redis://h?cacert=/a",
                                       "redis://u@h",
                                       "unix://run",
+                                      "unix://run/a",
+                                      "unix://ann@/run",
                                       "redis://[::1",
                                       "redis://[::1]x",
                                       "redis://:%zz@h",
@@ -102,7 +154,8 @@ int main(void)
         cmocka_unit_test(test_host_and_port),      cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_login_and_database), cmocka_unit_test(test_ipv6),
         cmocka_unit_test(test_unix_path),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_too_long),           cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_login_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
