@@ -44,13 +44,16 @@ def make_workspace(url, operator_token):
     bot = make_user(url, admin, "helper", is_bot=True)
     app = ask(url, "admin.apps.create", admin, name="Helper", bot_user_id=bot["id"])
     members = [user["id"] for user in users[1:]] + [bot["id"]]
+    channels = [make_channel(url, users[0], name, members) for name in CHANNELS]
+    webhook = ask(url, "admin.webhooks.create", admin, channel=channels[0]["id"], name="Alerts")["webhook"]
     return {
         "workspace": made["workspace"]["id"],
         "admin_token": admin,
         "app_token": app["app_token"],
         "users": users,
         "bots": [bot],
-        "channels": [make_channel(url, users[0], name, members) for name in CHANNELS],
+        "channels": channels,
+        "webhook": webhook["url"],
     }
 
 
@@ -129,6 +132,9 @@ curl -sw '\\n' {api}/unread.sync {as_bob}
 curl -sw '\\n' '{api}/channels.history?channel={channel}&limit=5' {as_bob}
 curl -sw '\\n' {api}/channels.mark {as_bob} -d channel={channel} -d ts=$(date +%s).999999
 curl -sw '\\n' {api}/unread.sync {as_bob}
+
+# a monitoring tool posts to #general
+curl -sw '\\n' {demo['webhook']} -d '{{"text":"The disk is full"}}'
 
 # a URL for bob's WebSocket (single use, valid for 30 s)
 curl -sw '\\n' -X POST {api}/rtm.connect {as_bob}

@@ -38,6 +38,8 @@
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
+    X(WEBHOOK_NOT_FOUND, 404, "webhook_not_found")                                                 \
+    X(TOO_MANY_WEBHOOKS, 409, "too_many_webhooks")                                                 \
     X(TOO_MANY_DEVICES, 409, "too_many_devices")                                                   \
     X(SECRET_KEY_MISSING, 409, "secret_key_missing")                                               \
     X(SNOOZE_NOT_ACTIVE, 409, "snooze_not_active")                                                 \

@@ -43,6 +43,7 @@
       "Calls refused by a rate limit: of the token, the method, the channel, or bytes")            \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
+    X(RATELIMITED_WEBHOOK, counter, "tidings_ratelimited_total", "kind=\"webhook\"", "")           \
     X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
     X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Rate limit buckets in memory")             \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \

@@ -35,6 +35,7 @@ struct request {
 
     bool http_errors; // the caller asked for HTTP statuses
     bool is_secret;   // see request_set_secret()
+    bool is_webhook;  // an incoming webhook: answered with a plain word (webhook_reply.h)
     bool replied;
     int status;
     const char *error;    // error code; "" on success

@@ -21,6 +21,10 @@ typedef void server_admit_fn(void *arg, struct request *request);
 
 enum { SERVER_BODY_SMALL_BYTES = 4096 };
 
+// The method of a POST to an incoming webhook. Its token is the path after "/services/". No call
+// below /api/ has this name.
+#define SERVER_WEBHOOK "/services"
+
 // A plain page (/healthz, /readyz, /metrics): fills `body`, sets the content type, and returns the
 // HTTP status.
 typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);

@@ -4,14 +4,12 @@
 #include "methods.h"
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
 #include "callers_url.h"
 #include "chat/callback.h"
 #include "chat/names.h"
-#include "chat/unstored_frame.h"
-#include "unread/keys.h"
+#include "user_frame.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +18,6 @@
 enum {
     SCOPES_MAX = 500,
     EVENTS_SIZE = 512, // the size of an actor's scopes
-    FRAME_MAX_BYTES = 65536,
     SECRET_MAX = 1024
 };
 #define EXPIRES_MAX (100LL * 365 * 86400)
@@ -56,17 +53,6 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
 static void token_make_bots(char *token)
 {
     token[3] = 'b';
-}
-
-static bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
-{
-    if (!take_text(invocation, name, ret_text))
-        return false;
-    if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must have 1 to %d characters", name, LABEL_MAX_CODE_POINTS);
-    return false;
 }
 
 static bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
@@ -144,29 +130,10 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
-// Sends a user to all connections of the workspace: `json` is {"user":{…}}.
-static void user_publish(const struct invocation *invocation, const char *type, const char *json,
-                         size_t length)
-{
-    CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
-    char topic[KEY_SIZE];
-    struct json_writer w = json_writer_to(&out);
-    json_open_object(&w);
-    json_key_string(&w, "type", type);
-    buffer_append_byte(&out, ',');
-    buffer_append(&out, json + 1, length - 2);
-    json_key_int(&w, "cache_ts", clock_wall_us() / 1000000);
-    json_key_ts(&w, "event_ts", clock_wall_us());
-    json_close_object(&w);
-    if (buffer_failed(&out))
-        return;
-    key_workspace_topic(topic, invocation->actor->workspace_id);
-    unstored_frame_publish(invocation->api->options.cache, topic, out.data, out.length);
-}
-
 static void user_created(struct invocation *invocation, const struct result *result)
 {
-    user_publish(invocation, "team_join", result_text(result, 0, 2), result_length(result, 0, 2));
+    user_frame_publish(invocation, "team_join", result_text(result, 0, 2),
+                       result_length(result, 0, 2));
 }
 
 static void session_notify(const struct invocation *invocation, const char *id)
@@ -179,7 +146,8 @@ static void session_notify(const struct invocation *invocation, const char *id)
 static void user_changed(struct invocation *invocation, const struct result *result)
 {
     session_notify(invocation, result_text(result, 0, 3));
-    user_publish(invocation, "user_change", result_text(result, 0, 2), result_length(result, 0, 2));
+    user_frame_publish(invocation, "user_change", result_text(result, 0, 2),
+                       result_length(result, 0, 2));
 }
 
 static bool take_user_name(struct invocation *invocation, const char **ret_name)

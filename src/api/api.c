@@ -19,6 +19,19 @@
 
 enum { RATE_IDLE_MS = 60 * 1000 };
 
+static int api_make_tokens(struct api *api, bool of_webhooks, struct token_cache **ret_cache)
+{
+    const struct api_options *options = &api->options;
+    return token_cache_new(
+        options->store,
+        &(struct token_cache_options){.of_webhooks = of_webhooks,
+                                      .redis = options->cache,
+                                      .max_age_ms = options->settings.token_cache_ms,
+                                      .entries_max = options->settings.tokens_max,
+                                      .lookups_max = options->settings.token_lookups_max},
+        ret_cache);
+}
+
 static int api_make(struct api *api)
 {
     const struct api_options *options = &api->options;
@@ -44,13 +57,8 @@ static int api_make(struct api *api)
     r = channel_states_new(api->loop, options->store, options->queue_max, &api->channel_states);
     if (r < 0)
         return r;
-    return token_cache_new(
-        options->store,
-        &(struct token_cache_options){.redis = options->cache,
-                                      .max_age_ms = options->settings.token_cache_ms,
-                                      .entries_max = options->settings.tokens_max,
-                                      .lookups_max = options->settings.token_lookups_max},
-        &api->tokens);
+    r = api_make_tokens(api, false, &api->tokens);
+    return r < 0 ? r : api_make_tokens(api, true, &api->webhooks);
 }
 
 int api_new(struct loop *loop, const struct api_options *options, struct api **ret_api)
@@ -75,6 +83,7 @@ void api_free(struct api *api)
     if (!api)
         return;
     token_cache_free(api->tokens);
+    token_cache_free(api->webhooks);
     limiter_free(api->limiter);
     channel_json_cache_free(api->objects);
     channel_states_free(api->channel_states);
@@ -85,6 +94,7 @@ void api_free(struct api *api)
 void api_session_changed(struct api *api, const char *id)
 {
     token_cache_invalidate(api->tokens, id);
+    token_cache_invalidate(api->webhooks, id);
 }
 
 // Retry-After of a rejected body, in seconds.
@@ -94,6 +104,7 @@ static int access_refusal(enum method_access access, const struct actor *actor)
 {
     switch (access) {
     case ACCESS_OPEN:
+    case ACCESS_WEBHOOK: // found by its secret
         return 0;
     case ACCESS_ANYONE:
         return actor->type != 'o' ? 0 : -ERROR_NOT_ALLOWED_TOKEN_TYPE;
@@ -151,12 +162,19 @@ static void body_read(struct invocation *invocation)
         request_read(invocation->request, arguments_read, invocation);
 }
 
+static bool call_admit(struct invocation *invocation)
+{
+    if (invocation->method->access == ACCESS_WEBHOOK)
+        return limits_admit_webhook(invocation);
+    return limits_admit(invocation,
+                        invocation->api->limits->methods[method_number(invocation->method)]);
+}
+
 static void method_run(struct invocation *invocation)
 {
     const struct method *method = invocation->method;
 
-    if (!limits_admit(invocation,
-                      invocation->api->limits->methods[method_number(invocation->method)]))
+    if (!call_admit(invocation))
         return;
     int r = access_refusal(method->access, invocation->actor);
 
@@ -189,7 +207,9 @@ static void actor_find(struct invocation *invocation)
 {
     const char *token = request_token(invocation->request);
 
-    if (invocation->actor->type != 0 || invocation->method->access == ACCESS_OPEN) {
+    if (invocation->method->access == ACCESS_WEBHOOK) {
+        token_look_up(invocation->api->webhooks, token, invocation, actor_known);
+    } else if (invocation->actor->type != 0 || invocation->method->access == ACCESS_OPEN) {
         method_run(invocation);
     } else if (token[0] == '\0') {
         invocation_fail(invocation, -ERROR_NOT_AUTHED);
@@ -279,7 +299,10 @@ void api_admit(void *arg, struct request *request)
 
     if (!invocation)
         return;
-    if (is_operator(CAST(api, arg), request_token(request)))
+    if (invocation->method->access == ACCESS_WEBHOOK)
+        token_look_up(invocation->api->webhooks, request_token(request), invocation,
+                      body_owner_known);
+    else if (is_operator(CAST(api, arg), request_token(request)))
         body_owner_known(invocation, 0, &operator);
     else
         token_look_up(invocation->api->tokens, request_token(request), invocation,

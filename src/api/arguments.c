@@ -80,6 +80,17 @@ bool take_text(struct invocation *invocation, const char *name, const char **ret
     return take_required(invocation, name, -ERROR_INVALID_ARGUMENTS, ret_text);
 }
 
+bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
+{
+    if (!take_text(invocation, name, ret_text))
+        return false;
+    if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must have 1 to %d characters", name, LABEL_MAX_CODE_POINTS);
+    return false;
+}
+
 bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error,
              const char **ret_id)
 {

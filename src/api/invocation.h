@@ -24,6 +24,7 @@ enum method_access {
     ACCESS_APP,      // apps
     ACCESS_ADMIN,    // admins of the workspace
     ACCESS_OPERATOR, // the operator's token only
+    ACCESS_WEBHOOK,  // the secret of an incoming webhook
 };
 
 enum { METHODS_MAX = 192 };
@@ -58,6 +59,7 @@ struct api {
     struct loop *loop;
     struct api_options options;
     struct token_cache *tokens;
+    struct token_cache *webhooks; // by their secrets
     struct limiter *limiter;
     struct limits *limits;
     struct channel_json_cache *objects;
@@ -132,6 +134,8 @@ void params_name(struct params *params, const char *name);
 // Argument readers. False: an error that names the argument was replied.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty
+NODISCARD bool take_label(struct invocation *invocation, const char *name,
+                          const char **ret_text); // required, see invocation_label_is_valid()
 NODISCARD bool take_id(struct invocation *invocation, const char *name, const char *prefixes,
                        int error, const char **ret_id);
 NODISCARD bool take_channel(struct invocation *invocation, const char **ret_channel_id);

@@ -22,7 +22,7 @@ static const int64_t SECOND_NS = 1000000000;
 static const int64_t MINUTE_NS = 60 * SECOND_NS;
 
 // Each call occupies the bucket for `interval_ns`; the bucket is empty when its calls extend a
-// minute into the future.
+// minute, or another time in which it refills, into the future.
 struct bucket {
     uint32_t tag;
     char key[KEY_SIZE]; // as in Redis
@@ -205,6 +205,22 @@ static void bucket_charge(struct bucket *bucket, int64_t count)
     list_append(&limiter->unreported, &bucket->unreported_link);
 }
 
+// Takes `count` calls from a bucket that holds `size` calls and refills within `refill_ns`.
+static int64_t bucket_take(struct bucket *bucket, int64_t size, int64_t refill_ns, int64_t count)
+{
+    int64_t now = now_ns(bucket->limiter);
+    bucket->interval_ns = refill_ns / size;
+    bucket->lease = size / LEASE_PART + 1;
+    int64_t from = later(bucket->lasts_until_ns, now);
+    int64_t missing = from + bucket->interval_ns - now - refill_ns;
+    if (missing > 0)
+        return (missing + SECOND_NS - 1) / SECOND_NS;
+    bucket->lasts_until_ns = from + count * bucket->interval_ns;
+    if (count > 0)
+        bucket_charge(bucket, count);
+    return 0;
+}
+
 int64_t limiter_take(struct limiter *limiter, const char *subject, const char *name,
                      int64_t per_minute)
 {
@@ -216,19 +232,15 @@ int64_t limiter_take_many(struct limiter *limiter, const char *subject, const ch
 {
     struct bucket *bucket = bucket_find(limiter, subject, name);
 
-    if (!bucket)
-        return 0;
-    int64_t now = now_ns(limiter);
-    bucket->interval_ns = MINUTE_NS / per_minute;
-    bucket->lease = per_minute / LEASE_PART + 1;
-    int64_t from = later(bucket->lasts_until_ns, now);
-    int64_t missing = from + bucket->interval_ns - now - MINUTE_NS;
-    if (missing > 0)
-        return (missing + SECOND_NS - 1) / SECOND_NS;
-    bucket->lasts_until_ns = from + count * bucket->interval_ns;
-    if (count > 0)
-        bucket_charge(bucket, count);
-    return 0;
+    return bucket ? bucket_take(bucket, per_minute, MINUTE_NS, count) : 0;
+}
+
+int64_t limiter_take_burst(struct limiter *limiter, const char *subject, const char *name,
+                           int64_t burst)
+{
+    struct bucket *bucket = bucket_find(limiter, subject, name);
+
+    return bucket ? bucket_take(bucket, burst, burst * SECOND_NS, 1) : 0;
 }
 
 int limiter_new(struct loop *loop, struct cache *cache, const struct limiter_options *options,

@@ -32,3 +32,7 @@ int64_t limiter_take(struct limiter *limiter, const char *subject, const char *n
 // room for one; the excess is deducted later.
 int64_t limiter_take_many(struct limiter *limiter, const char *subject, const char *name,
                           int64_t per_minute, int64_t count);
+
+// Likewise for one call of a bucket that holds `burst` calls and refills by one a second.
+int64_t limiter_take_burst(struct limiter *limiter, const char *subject, const char *name,
+                           int64_t burst);

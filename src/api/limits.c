@@ -5,17 +5,34 @@
 #include "base/metrics.h"
 #include "http/server.h"
 
-static bool take(struct invocation *invocation, const char *subject, const char *name,
-                 int64_t per_minute, enum metric metric)
+// Posts to an incoming webhook: one a second, after a burst.
+enum { WEBHOOK_BURST = 10 };
+
+// Refuses the call if there is something to wait for.
+static bool pass(struct invocation *invocation, int64_t wait_s, enum metric metric)
 {
-    if (per_minute == 0)
-        return true;
-    int64_t wait_s = limiter_take(invocation->api->limiter, subject, name, per_minute);
     if (wait_s == 0)
         return true;
     metric_add(metric, 1);
     invocation_fail_for(invocation, wait_s);
     return false;
+}
+
+static bool take(struct invocation *invocation, const char *subject, const char *name,
+                 int64_t per_minute, enum metric metric)
+{
+    if (per_minute == 0)
+        return true;
+    return pass(invocation, limiter_take(invocation->api->limiter, subject, name, per_minute),
+                metric);
+}
+
+bool limits_admit_webhook(struct invocation *invocation)
+{
+    return pass(invocation,
+                limiter_take_burst(invocation->api->limiter, invocation->actor->token_id, "webhook",
+                                   WEBHOOK_BURST),
+                METRIC_RATELIMITED_WEBHOOK);
 }
 
 bool limits_admit(struct invocation *invocation, int64_t per_minute)

@@ -17,6 +17,8 @@ NODISCARD int limits_read(const char *text, int64_t others, struct limits *ret_l
 // Whether this call, or this post to a channel, is within its limit. A call's is `per_minute`,
 // unless its token has one of its own. False: an error was replied.
 NODISCARD bool limits_admit(struct invocation *invocation, int64_t per_minute);
+// That of an incoming webhook is a fixed one.
+NODISCARD bool limits_admit_webhook(struct invocation *invocation);
 NODISCARD bool limits_admit_post(struct invocation *invocation, const char *channel_id);
 
 // Likewise for the body of a call. Only large bodies count for a user; all callers without a token

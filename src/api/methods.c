@@ -3,6 +3,7 @@
 #include "methods.h"
 
 #include "aliases.h"
+#include "http/server.h"
 
 #include <string.h>
 
@@ -79,6 +80,10 @@ static const struct method methods[] = {
     {"admin.pushApps.list", ACCESS_ADMIN, "admin", admin_push_apps_list},
     {"admin.pushApps.update", ACCESS_ADMIN, "admin", admin_push_apps_update},
     {"admin.pushApps.delete", ACCESS_ADMIN, "admin", admin_push_apps_delete},
+    {"admin.webhooks.create", ACCESS_ADMIN, "admin", admin_webhooks_create},
+    {"admin.webhooks.list", ACCESS_ADMIN, "admin", admin_webhooks_list},
+    {"admin.webhooks.delete", ACCESS_ADMIN, "admin", admin_webhooks_delete},
+    {SERVER_WEBHOOK, ACCESS_WEBHOOK, NULL, webhooks_post}, // never called by this name
     {"admin.push.test", ACCESS_ADMIN, "admin", admin_push_test},
 };
 

@@ -46,6 +46,8 @@ method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, a
 method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
     admin_push_apps_delete;
 
+// webhooks.c
+method_fn admin_webhooks_create, admin_webhooks_list, admin_webhooks_delete, webhooks_post;
 // push_test.c
 method_fn admin_push_test;
 // devices.c

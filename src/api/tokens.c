@@ -28,6 +28,13 @@ static const struct statement TOKEN_USED = {
     "token_used",
     "UPDATE tokens SET last_used = extract(epoch FROM now())::bigint WHERE digest = $1",
 };
+// The same columns of an incoming webhook: it is its bot, and has no other rights.
+static const struct statement WEBHOOK = {
+    "webhook_token",
+    "SELECT w.id, w.workspace_id, w.user_id, 'bot', '', NULL, w.id, false,"
+    " CASE WHEN NOT u.active THEN 'account_inactive' END, NULL::bigint, false, 0"
+    " FROM webhooks w JOIN users u ON u.id = w.user_id WHERE w.digest = $1",
+};
 enum {
     COLUMN_ID,
     COLUMN_WORKSPACE,
@@ -94,6 +101,7 @@ struct token_cache {
     struct token_entry *entries;
     struct list turns; // entries waiting for a lookup
     struct list recent;
+    const struct statement *statement;
     int64_t max_age_ms;
     int64_t entries_max;
     int64_t asked; // concurrent lookups, of tokens not known to be valid
@@ -109,6 +117,7 @@ int token_cache_new(struct store *store, const struct token_cache_options *optio
         return -ERROR_MEMORY;
     cache->store = store;
     cache->redis = options->redis;
+    cache->statement = options->of_webhooks ? &WEBHOOK : &TOKEN;
     cache->all_invalidated_ms = INT64_MIN;
     cache->max_age_ms = options->max_age_ms;
     cache->entries_max = options->entries_max;
@@ -384,7 +393,8 @@ static void entry_ask(struct token_entry *entry)
 
     entry->asked_ms = clock_monotonic_ms();
     params_text(&params, entry->digest);
-    store_call(entry->cache->store, STORE_READ, &TOKEN, &params, entry_answer, entry);
+    store_call(entry->cache->store, STORE_READ, entry->cache->statement, &params, entry_answer,
+               entry);
 }
 
 static void entry_begin(struct token_entry *entry)

@@ -10,6 +10,7 @@ struct token_cache;
 // At most `entries_max` tokens; invalid ones are evicted first. Tokens that were not valid at their
 // previous lookup share at most `lookups_max` concurrent lookups.
 struct token_cache_options {
+    bool of_webhooks;    // the secrets of incoming webhooks are looked up instead
     struct cache *redis; // delivers other instances' revocations; NULL: they are not received
     int64_t max_age_ms;  // maximum age of a cached result while revocations are received
     int64_t entries_max;

@@ -35,6 +35,21 @@ static enum body_type body_type(const char *content_type)
     return BODY_UNKNOWN;
 }
 
+// Of a webhook's body. Many tools and scripts send JSON as another type: its first character tells.
+static enum body_type webhook_body_type(const struct body *body)
+{
+    const char *text = body->bytes.data;
+    size_t length = body->bytes.length;
+    while (length > 0 && strchr(" \t\r\n", *text)) {
+        text++;
+        length--;
+    }
+    if (length > 0 && *text == '{')
+        return BODY_JSON;
+    enum body_type type = body_type(body->content_type);
+    return type == BODY_MULTIPART ? BODY_MULTIPART : BODY_FORM;
+}
+
 // Converts the body to UTF-8.
 static int body_widen(struct body *body)
 {
@@ -60,7 +75,7 @@ static int body_prepare(struct body *body, struct request *request)
 {
     if (body->is_text)
         return 0;
-    body->type = body_type(body->content_type);
+    body->type = request->is_webhook ? webhook_body_type(body) : body_type(body->content_type);
     int r = body_decode(body, request);
     if (r < 0)
         return r;
@@ -70,12 +85,10 @@ static int body_prepare(struct body *body, struct request *request)
     return buffer_failed(&body->bytes) ? -ERROR_MEMORY : 0;
 }
 
-static int body_parse(struct body *body, struct request *request)
+static int body_parse_type(struct body *body, struct arguments *arguments)
 {
-    struct arguments *arguments = &request->arguments;
     char *text = body->bytes.data;
     size_t length = body->length;
-    body->is_read = true;
     switch (body->type) {
     case BODY_FORM:
         return arguments_add_form(arguments, text, length);
@@ -89,6 +102,26 @@ static int body_parse(struct body *body, struct request *request)
         break;
     }
     return arguments_fail(arguments, -ERROR_INVALID_POST_TYPE, "unknown content type");
+}
+
+// A webhook's form has the message as JSON in the field `payload`.
+static int payload_parse(struct arguments *arguments)
+{
+    const struct argument *payload = arguments_find(arguments, "payload");
+    if (!payload)
+        return arguments_fail(arguments, -ERROR_INVALID_FORM_DATA,
+                              "payload: must be there, in a body that is no JSON");
+    return arguments_add_json(arguments, payload->text, payload->length);
+}
+
+static int body_parse(struct body *body, struct request *request)
+{
+    struct arguments *arguments = &request->arguments;
+    body->is_read = true;
+    int r = body_parse_type(body, arguments);
+    if (r >= 0 && request->is_webhook && body->type != BODY_JSON)
+        r = payload_parse(arguments);
+    return r;
 }
 
 // Parses the body if it is a JSON object of plain strings.

@@ -3,6 +3,8 @@
 // application/problem+json (RFC 9457) with Slack's members.
 #include "call/transport.h"
 
+#include "webhook_reply.h"
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -38,6 +40,8 @@ static void reply_account(const struct request *request)
 void request_reply_done(struct request *request)
 {
     request->replied = true;
+    if (request->is_webhook)
+        webhook_reply_write(request);
     reply_account(request);
     request->send(request);
 }
@@ -246,4 +250,6 @@ void request_write_plain_error(struct request *request, int status, const char *
     request->status = status;
     request->error = code;
     error_write(request, status, code, message, NULL);
+    if (request->is_webhook)
+        webhook_reply_write(request);
 }

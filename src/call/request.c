@@ -26,6 +26,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     arguments_init(&request->arguments, &request->arena);
     request->http_errors = false;
     request->is_secret = false;
+    request->is_webhook = false;
     request->replied = false;
     request->status = 0;
     request->error = "";
@@ -164,6 +165,12 @@ int request_arg_set(struct request *request, const char *name, const char *text)
     const struct argument argument = {
         .name = name, .text = text, .length = strlen(text), .is_text = true};
     return arguments_add(&request->arguments, &argument);
+}
+
+int request_arg_set_copy(struct request *request, const char *name, const char *text)
+{
+    const char *copy = arena_copy(&request->arena, text, strlen(text));
+    return copy ? request_arg_set(request, name, copy) : -ERROR_MEMORY;
 }
 
 int request_arg_copy(struct request *request, const char *name, const char *other)

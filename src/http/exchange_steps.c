@@ -70,6 +70,27 @@ static const struct server_page *page_find(const struct server *server, const ch
     return NULL;
 }
 
+// The path of an incoming webhook, after which comes its secret.
+#define WEBHOOK_PREFIX "/services/"
+
+// An incoming webhook is a call without a name that others could call it by. What follows in the
+// path is its token: the whole of it is secret.
+static void webhook_route(struct exchange *exchange, const char *path)
+{
+    struct request *request = &exchange->request;
+    exchange->content_type = "text/plain; charset=utf-8";
+    request->is_webhook = true;
+    request->http_errors = false;
+    request->token = path + sizeof WEBHOOK_PREFIX - 1;
+    request->method = SERVER_WEBHOOK;
+    request->verb = "POST";
+    exchange->is_call = strcmp(exchange->head.verb, "POST") == 0;
+    if (exchange->is_call)
+        return;
+    exchange->allow = "POST";
+    exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);
+}
+
 // Finds the handler: a method, a page, or an error reply. Cuts the query off the target.
 static void exchange_route(struct exchange *exchange)
 {
@@ -79,6 +100,10 @@ static void exchange_route(struct exchange *exchange)
         *exchange->query++ = '\0';
     const char *verb = verb_static(exchange->head.verb);
 
+    if (strncmp(path, WEBHOOK_PREFIX, sizeof WEBHOOK_PREFIX - 1) == 0) {
+        webhook_route(exchange, path);
+        return;
+    }
     bool is_call = strncmp(path, "/api/", 5) == 0;
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";

@@ -214,6 +214,9 @@ WRITERS = {
     "members_add": ADD,
     "members_add of ex-members": ADD,
     "channels_add_members": of_channel("SELECT channels_add_members(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(users)s::text[])"),
+    "webhooks_create": of_channel("SELECT webhooks_create(%(row)s, %(workspace)s, %(user)s, %(channel)s, 'B' || %(row)s, 'U' || %(row)s, %(row)s,"
+                                  " %(row)s, 'hook', NULL, NULL, 1000000)"),
+    "webhooks_delete": of_channel("SELECT webhooks_delete(%(row)s, %(workspace)s, (SELECT min(id) FROM webhooks WHERE channel_id = %(channel)s))"),
     "users_create_many": many_users,
     "names_fold": folded,
     "channels_leave": of_channel("SELECT channels_leave(%(row)s, %(workspace)s, %(user)s, %(channel)s)"),

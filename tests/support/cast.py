@@ -53,6 +53,8 @@ ARGUMENTS = {
     "admin.pushApps.create": {"name": "<name>", "platform": "matrix"},
     "admin.pushApps.update": {"name": "<push_app>"},
     "admin.pushApps.delete": {"name": "<push_app>"},
+    "admin.webhooks.create": {**CHANNEL, "name": "x"},
+    "admin.webhooks.delete": {"webhook_id": "<webhook>"},
     "admin.push.test": {"user_id": "<target>", "device_id": "<target_device>"},
     "devices.register": {"device_id": "x", "app": "<push_app>", **ADDRESS},
     "devices.unregister": {"device_id": "<device>"},
@@ -69,7 +71,7 @@ WITHOUT_CHANNEL = {
 # What they do to a channel would be seen by the next caller.
 DESTRUCTIVE = {"chat.delete", "channels.join", "channels.leave", "channels.invite", "channels.kick", "channels.archive",
                "channels.unarchive"}
-IDS = {"<channel>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>"}
+IDS = {"<channel>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>", "<webhook>"}
 
 
 class Cast:
@@ -138,6 +140,11 @@ class Scene:
         name = fresh_name("app")
         self._admin.ok("admin.pushApps.create", name=name, platform="matrix")
         return name
+
+    @property
+    def webhook(self):
+        channel = self._target.ok("channels.create", name=fresh_name("hooked"))["channel"]["id"]
+        return self._admin.ok("admin.webhooks.create", channel=channel, name="x")["webhook"]["id"]
 
     @property
     def snooze(self):

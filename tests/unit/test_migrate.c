@@ -199,7 +199,7 @@ static void become_0_1_0(void)
         "SET client_min_messages = warning; DROP SCHEMA %s CASCADE; DROP TABLE"
         " versions_in_use, month_expiring, month_channels, month_authors, hot_channels, hot_heads,"
         " hot_authors, outbox_start, push_jobs, push_turns, devices, push_apps, "
-        "notification_settings, clock_seen; DROP FUNCTION "
+        "notification_settings, clock_seen, webhooks; DROP FUNCTION "
         "hot_channels_end; ALTER TABLE channels DROP "
         "is_hot, DROP folded, DROP folded_from; DROP INDEX channel_members_hearing_all;"
         " ALTER TABLE changes DROP name, DROP data, DROP message_xmin, DROP CONSTRAINT"

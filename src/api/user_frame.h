@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "invocation.h"
+
+// Sends a user to all connections of the workspace, in a frame of `type`: `json` is {"user":{…}}.
+void user_frame_publish(const struct invocation *invocation, const char *type, const char *json,
+                        size_t length);
