@@ -43,9 +43,7 @@ struct outbound_request {
 };
 
 #define OUTBOUND_REQUEST(body_max)                                                                 \
-    {                                                                                              \
-        .headers = BUFFER(OUTBOUND_HEADERS_MAX), .body = BUFFER(body_max)                          \
-    }
+    {.headers = BUFFER(OUTBOUND_HEADERS_MAX), .body = BUFFER(body_max)}
 
 // Adds a header, "name: value". One that is too long, or would be more than one, makes
 // outbound_send() fail.
