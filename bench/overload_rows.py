@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows about overload: posts beyond the highest rate, 10,000 event streams that reconnect, sockets that stop reading."""
+"""Rows about overload: posts beyond the highest rate, and 10,000 event streams that reconnect."""
 import json
 import statistics
 from itertools import pairwise
@@ -13,7 +13,6 @@ SLOW_MAX_MS = 1000
 REFUSAL_MAX_MS = 50
 RECONNECT_SLOWER_MAX = 3
 DEVICES = 10  # event streams of each of 1,000 users
-STALLED = 2  # of the 20 members of each channel
 
 
 def times_slower(before_ms, during_ms):
@@ -51,19 +50,3 @@ def measure_reconnect(bench):
     say(json.dumps({"reconnect": extra}))
     return Outcome(middle(runs, "whole_s"), [run["whole_s"] for run in runs],
                    fine=not any(wrong.values()) and extra["slower"] <= RECONNECT_SLOWER_MAX, extra=extra)
-
-
-def measure_stalled(bench):
-    """The p99 of 900 sockets' frames while 100 others are not read, against the same 900 and 100 that are."""
-    bench.rig.restart_tidings()
-
-    def run(stalled):
-        return bench.rig.load("stalled", rate=500, stalled=stalled, seconds=SECONDS, warm_ms=WARM_MS)
-    pairs = [(run(0), run(STALLED)) for _ in range(bench.runs)]
-    alones, besides = zip(*pairs)
-    slower = [times_slower(alone["p99_ms"], beside["p99_ms"]) for alone, beside in pairs]
-    extra = {name: sum(run[name] for run in alones + besides) for name in ("refused", "lost", "doubled", "closed")}
-    fine = not any(extra.values())
-    extra.update(p50_ms=middle(besides, "p50_ms"), p99_ms=middle(besides, "p99_ms"), alone_p99_ms=middle(alones, "p99_ms"))
-    say(json.dumps({"stalled": extra}))
-    return Outcome(statistics.median(slower), slower, fine=fine, extra=extra)

@@ -147,7 +147,7 @@ class Rig:
 
     def start_delivery_floor(self):
         """The floor of posts whose frames go to sockets, and of marks."""
-        self._write_floor_data(self.start_floor("delivery", "--database", self._floor_database(), "--data", self.data))
+        self._write_floor_data(self.start_floor("posts", "--database", self._floor_database(), "--data", self.data))
 
     def start_reads_floor(self, place=None):
         """The floor of channels.info and unread.sync: it reads Tidings' own rows, or those of another place. Returns its port."""

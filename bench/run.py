@@ -21,8 +21,7 @@ from tools.project import BUILD, RUN, catch_signals  # noqa: E402
 
 
 def parse(argv):
-    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}{' (only if named)' if row.only_named else ''}"
-                     for row in ROWS)
+    rows = "\n".join(f"  {row.name:<20}{row.what}{describe_target(row)}" for row in ROWS)
     parser = argparse.ArgumentParser(
         prog="./dev bench", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=__doc__, epilog=f"rows:\n{rows}\n\nHow each is measured: bench/README.md")
@@ -46,7 +45,7 @@ def parse(argv):
 
 def choose(parser, names):
     if names is None:
-        return [row for row in ROWS if not row.only_named]
+        return ROWS
     known = {row.name: row for row in ROWS}
     unknown = [name for name in names.split(",") if name not in known]
     if unknown:

@@ -17,7 +17,6 @@ SIZES = (10, 100, 1000, 10000)
 POSTS = 50
 CHUNK = 1000
 CAP = 100
-SHARD = 5000
 TS = 1717200000000000
 
 
@@ -59,15 +58,6 @@ class Connection:
         if any(answer[:1] != b":" for answer in answers):
             raise RuntimeError(str(answers[:3]))
         return took
-
-    def seconds_of(self, words, length):
-        """The duration of one command, until the last byte of its answer, which is not parsed."""
-        out = packed([words])
-        began = time.monotonic()
-        self.socket.sendall(out)
-        if len(self.file.read(length)) < length:
-            raise RuntimeError("the connection was closed")
-        return time.monotonic() - began
 
     def answer(self):
         line = self.file.readline()[:-2]
@@ -211,18 +201,6 @@ def bitmap_bits(redis, members):
     for first in range(0, members, CHUNK):
         redis.calls([channel.member_call("bitmap_install", number) for number in range(first, min(first + CHUNK, members))])
     return 8 * channel.bytes_a_member()
-
-
-def shard_read_ms(redis, reads):
-    """The duration of each read of a whole shard of channel:members:{C}, with 5,000 members and its mark, alternating with a plain list of
-    the same words: (list, shard) of each."""
-    redis.call("FLUSHALL")
-    members, key = ["!", *(f"U{number:010}" for number in range(SHARD))], "channel:members:{C}:shard:0"
-    redis.call("SADD", key, *members)
-    redis.call("RPUSH", "bare", *members)
-    length = len(packed([members]))
-    return [tuple(1000 * redis.seconds_of(words, length) for words in (["LRANGE", "bare", 0, -1], ["SMEMBERS", key]))
-            for _ in range(reads)]
 
 
 @contextmanager

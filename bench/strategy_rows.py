@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import strategies
-from bench.data import Api
 from bench.outcome import Outcome, against, alternate
-from bench.read_rows import compare_info
 from bench.rig import LoadError
 from tools.services import Redis
 
@@ -82,31 +80,6 @@ def measure_bitmap_memory(bench):
     with strategies.private_redis() as redis:
         value = strategies.bitmap_bits(redis, 100_000)
     return Outcome(value, [value])
-
-
-def measure_shard(bench):
-    with strategies.private_redis() as redis:
-        bare, ours = (sorted(times) for times in zip(*strategies.shard_read_ms(redis, 1000 * bench.runs)))
-    p50, p99 = (ours[len(ours) * part // 100] for part in (50, 99))
-    floor = bare[len(bare) * 99 // 100]
-    return Outcome(p99, [p99], floor, [floor], extra={"p50_ms": p50, "p99_ms": p99, "floor_p50_ms": bare[len(bare) // 2]})
-
-
-def info_of(strategy):
-    """channels.info of the channels of `small`, moved to a strategy for as long."""
-    def choose(bench, chosen):
-        api, users = Api(bench.rig.tidings.port), bench.data["users"]
-        for channel in bench.data["groups"]["small"]:
-            creator = users[channel["members"][0]]["token"]
-            api(creator, "channels.setStrategy", channel=channel["id"], strategy=chosen)
-
-    def measure(bench):
-        choose(bench, strategy)
-        try:
-            return compare_info(bench)
-        finally:
-            choose(bench, "auto")
-    return measure
 
 
 def rebuild_s(redis):

@@ -267,6 +267,15 @@ BEGIN
     WHERE m.user_id = caller AND m.following ORDER BY m.channel_id, m.thread_ts FOR NO KEY UPDATE OF m;
 END $$;
 
+-- Adds to an outbox row that a user's cursors in these threads moved. Returns how many.
+CREATE FUNCTION thread_marks_tell(outbox_id text, caller text, channel_ids text[], threads bigint[]) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    count integer := coalesce(cardinality(threads), 0);
+BEGIN
+    PERFORM outbox_add(outbox_id, channel_ids, array_fill(0::bigint, ARRAY[count]), threads, 'thread_mark', array_fill(caller, ARRAY[count]));
+    RETURN count;
+END $$;
+
 -- Marks all threads that a user follows up to their newest replies, in the outbox row `outbox_id`. Returns how many changed.
 CREATE FUNCTION threads_mark_all(outbox_id text, workspace text, caller text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -280,10 +289,8 @@ BEGIN
           AND c.id = m.channel_id AND (c.workspace_id = workspace) IS TRUE AND NOT c.is_archived
         RETURNING m.channel_id, m.thread_ts
     )
-    SELECT count(*), array_agg(k.channel_id) AS channels, array_agg(0::bigint) AS seqs, array_agg(k.thread_ts) AS threads,
-           array_agg(caller) AS users INTO moved FROM marked k;
-    PERFORM outbox_add(outbox_id, moved.channels, moved.seqs, moved.threads, 'thread_mark', moved.users);
-    RETURN moved.count;
+    SELECT array_agg(k.channel_id) AS channels, array_agg(k.thread_ts) AS threads INTO moved FROM marked k;
+    RETURN thread_marks_tell(outbox_id, caller, moved.channels, moved.threads);
 END $$;
 
 -- The first `count` threads that a user follows after the given place, except those in archived channels. Unread threads come first, then

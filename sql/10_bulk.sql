@@ -161,10 +161,8 @@ BEGIN
         WHERE m.channel_id = a.channel_id AND m.thread_ts = a.thread_ts AND m.user_id = caller
         RETURNING m.channel_id, m.thread_ts
     )
-    SELECT count(*), array_agg(k.channel_id) AS channels, array_agg(0::bigint) AS seqs, array_agg(k.thread_ts) AS threads,
-           array_agg(caller) AS users INTO moved FROM marked k;
-    PERFORM outbox_add(outbox_id, moved.channels, moved.seqs, moved.threads, 'thread_mark', moved.users);
-    RETURN moved.count;
+    SELECT array_agg(k.channel_id) AS channels, array_agg(k.thread_ts) AS threads INTO moved FROM marked k;
+    RETURN thread_marks_tell(outbox_id, caller, moved.channels, moved.threads);
 END $$;
 
 -- Like mark_all(), up to a bound (see until_bound()): nothing later is marked.

@@ -59,7 +59,8 @@ BEGIN
     UPDATE devices d SET hears_all = notification_settings_hear_all(s)
     WHERE d.user_id = s.user_id AND d.hears_all <> notification_settings_hear_all(s);
     PERFORM push_recheck(s.user_id, NULL);
-    UPDATE push_jobs j SET due_at = clock_timestamp(), since = clock_timestamp() WHERE j.user_id = s.user_id AND j.is_quiet AND j.due_at > clock_timestamp();
+    UPDATE push_jobs j SET due_at = clock_timestamp(), since = clock_timestamp()
+    WHERE j.user_id = s.user_id AND j.is_quiet AND greatest(j.due_at, j.since) > clock_timestamp(); -- a later message may have made it due
 END $$;
 
 -- Until when the user is not to be disturbed, in seconds since 1970; NULL: no quiet hours or snooze now.

@@ -186,9 +186,9 @@ def torture(*options):
 
 def long():
     """Tests that take a minute or more each: run them before a release, and before changing the code that they test."""
-    return (pytest("faults", "release", "-m", "long") + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
+    return (pytest("faults", "release", "-m", "long", *side_by_side(2)) + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
             torture("-m", "long", "--numprocesses=2", "--dist=worksteal") + pytest("openapi", "release", "-m", "long", *side_by_side(2)) +
-            pytest("sdk", "release", "-m", "long"))
+            pytest("sdk", "release", "-m", "long") + pytest("property", "release", "-m", "long"))
 
 
 def checks():

@@ -1,243 +1,259 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server.h"
+#include "floor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
+#include <search.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#define CONNECTION_BYTES                                                                           \
-    4096 // libmicrohttpd clears so much after each request: its own 32 KB cost a microsecond
-#define TICK_MS 100 // libmicrohttpd looks at its listening socket again only when it is run
-#define EVENTS_MAX 8
+#define EVENTS_MAX 64
+#define WATCHES_MAX 4
 
-struct server {
-    struct MHD_Daemon *daemon;
-    struct server_plan plan;
-    struct server_request
-        *spare; // those of answered posts, the last used first: its memory is still in the cache
+static struct {
     int epoll;
-    unsigned connections; // when it was last looked
-};
+    int listener;
+    void (*watches[WATCHES_MAX])(void);
+    uint64_t watch_count;
+    void (*on_request)(struct conn *);
+} server = {.epoll = -1};
 
-void server_queue_init(struct server_queue *queue)
+static void epoll_add(int fd, epoll_data_t data)
 {
-    *queue = (struct server_queue){.last = &queue->first};
-}
+    struct epoll_event event = {.events = EPOLLIN, .data = data};
 
-void server_queue_push(struct server_queue *queue, struct server_request *request)
-{
-    request->next = NULL;
-    *queue->last = request;
-    queue->last = &request->next;
-    queue->count++;
-}
-
-struct server_request *server_queue_pop(struct server_queue *queue)
-{
-    struct server_request *request = queue->first;
-
-    queue->first = request->next;
-    if (!queue->first)
-        queue->last = &queue->first;
-    queue->count--;
-    return request;
-}
-
-static struct MHD_Response *make_response(struct server_request *request)
-{
-    char *long_reply = request->long_reply;
-
-    if (!long_reply)
-        return MHD_create_response_from_buffer(request->reply_len, request->reply,
-                                               MHD_RESPMEM_PERSISTENT);
-    request->long_reply = NULL;
-    return MHD_create_response_from_buffer(request->reply_len, long_reply, MHD_RESPMEM_MUST_FREE);
-}
-
-static enum MHD_Result send_reply(struct server_request *request)
-{
-    struct MHD_Response *response = make_response(request);
-    enum MHD_Result result;
-
-    MHD_add_response_header(response, "Content-Type", "application/json; charset=utf-8");
-    result = MHD_queue_response(request->connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static struct server_request *request_take(struct server *server, struct MHD_Connection *connection)
-{
-    struct server_request *request = server->spare;
-
-    if (request)
-        server->spare = request->next;
-    else
-        request = tool_alloc(1, server->plan.request_bytes);
-    request->connection = connection;
-    request->body_len = request->reply_len = 0;
-    return request;
-}
-
-static enum MHD_Result body_add(struct server_request *request, const char *data, size_t *data_len)
-{
-    if (*data_len > SERVER_BODY_MAX - request->body_len)
-        return MHD_NO;
-    memcpy(request->body + request->body_len, data, *data_len);
-    request->body_len += *data_len;
-    *data_len = 0;
-    return MHD_YES;
-}
-
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *data_len, void **state)
-{
-    struct server *server = cls;
-    struct server_request *request = *state;
-
-    (void)method;
-    (void)version;
-    if (!request) {
-        *state = request_take(server, connection);
-        return MHD_YES;
-    }
-    if (*data_len > 0)
-        return body_add(request, data, data_len);
-    if (request->reply_len == 0)
-        server->plan.on_request(server->plan.owner, request, url);
-    if (request->reply_len > 0)
-        return send_reply(request);
-    MHD_suspend_connection(connection);
-    return MHD_YES;
-}
-
-static void on_completed(void *cls, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode code)
-{
-    struct server *server = cls;
-    struct server_request *request = *state;
-
-    (void)connection;
-    (void)code;
-    if (!request)
-        return;
-    if (server->plan.on_done)
-        server->plan.on_done(server->plan.owner, request);
-    free(request->long_reply);
-    request->long_reply = NULL;
-    request->next = server->spare;
-    server->spare = request;
-}
-
-// A watch of NULL is that of libmicrohttpd.
-static void control(struct server *server, int fd, int operation, struct server_watch *watch)
-{
-    bool writes = watch && watch->writes;
-    struct epoll_event event = {.events = EPOLLIN | (writes ? EPOLLOUT : 0u), .data.ptr = watch};
-
-    if (epoll_ctl(server->epoll, operation, fd, &event) < 0)
+    if (server.epoll < 0)
+        server.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &event) < 0)
         tool_die("epoll_ctl: %s", strerror(errno));
 }
 
-void server_watch_add(struct server *server, struct server_watch *watch)
+// Places of watches are smaller than any address of a connection.
+void server_watch(int fd, void (*on_ready)(void))
 {
-    control(server, watch->fd, EPOLL_CTL_ADD, watch);
+    server.watches[server.watch_count] = on_ready;
+    epoll_add(fd, (epoll_data_t){.u64 = server.watch_count++});
 }
 
-void server_watch_writes(struct server *server, struct server_watch *watch, bool writes)
+static void on_listener(void)
 {
-    if (writes == watch->writes)
+    struct conn *conn = tool_alloc(1, sizeof(*conn));
+
+    conn->fd = accept4(server.listener, NULL, NULL, SOCK_CLOEXEC);
+    if (conn->fd < 0)
+        tool_die("accept: %s", strerror(errno));
+    epoll_add(conn->fd, (epoll_data_t){.ptr = conn});
+}
+
+// Connections are few and the program lives for seconds: what is gone is not freed, since a post
+// or a socket may still name it.
+static void conn_close(struct conn *conn)
+{
+    close(conn->fd);
+    conn->fd = -1;
+}
+
+// What follows `name` in the head, up to the next of `ends`; "" where there is none.
+static const char *head_take(char *head, const char *name, char ends)
+{
+    char *value = strstr(head, name);
+
+    if (!value)
+        return "";
+    value += strlen(name);
+    *strchrnul(value, ends) = '\0';
+    return value;
+}
+
+static size_t body_length(const char *head)
+{
+    static const char name[] = "Content-Length: ";
+    const char *value = strstr(head, name);
+
+    return value ? strtoul(value + sizeof(name) - 1, NULL, 10) : 0;
+}
+
+// Takes a request once it is whole.
+static void conn_parse(struct conn *conn)
+{
+    char *end;
+
+    conn->bytes[conn->len] = '\0';
+    end = strstr(conn->bytes, "\r\n\r\n");
+    if (!end || conn->len < (size_t)(end + 4 - conn->bytes) + body_length(conn->bytes))
         return;
-    watch->writes = writes;
-    control(server, watch->fd, EPOLL_CTL_MOD, watch);
+    *end = '\0';
+    conn->body = end + 4;
+    conn->token = head_take(conn->bytes, "Authorization: Bearer ", '\r');
+    conn->path = head_take(conn->bytes, " ", ' ');
+    conn->json = json_loads(conn->body, 0, NULL);
+    conn->len = 0;
+    conn->waits = true;
+    server.on_request(conn);
 }
 
-struct server *server_new(unsigned port, const struct server_plan *plan)
+static void conn_read(struct conn *conn)
 {
-    struct server *server = tool_alloc(1, sizeof(*server));
+    ssize_t n = recv(conn->fd, conn->bytes + conn->len, FLOOR_REQUEST_MAX - conn->len, 0);
+
+    if (n <= 0) {
+        conn_close(conn);
+        return;
+    }
+    if (conn->waits)
+        tool_die("a second request on a connection, or a message of a socket");
+    conn->len += (size_t)n;
+    conn_parse(conn);
+}
+
+void conn_write(struct conn *conn, const char *bytes, size_t len)
+{
+    while (conn->fd >= 0 && len > 0) {
+        ssize_t n = send(conn->fd, bytes, len, MSG_NOSIGNAL);
+
+        if (n <= 0)
+            return; // it is closed when it is read next
+        bytes += n;
+        len -= (size_t)n;
+    }
+}
+
+void conn_reply(struct conn *conn, const char *json, size_t len)
+{
+    char head[128];
+    int head_len = snprintf(head, sizeof(head),
+                            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                            "Content-Length: %zu\r\n\r\n",
+                            len);
+    struct iovec parts[] = {{head, (size_t)head_len}, {(void *)(uintptr_t)json, len}};
+    ssize_t n = conn->fd < 0 ? 0 : writev(conn->fd, parts, 2);
+
+    json_decref(conn->json);
+    conn->json = NULL;
+    conn->waits = false;
+    if (n >= head_len)
+        conn_write(conn, json + (n - head_len), len - (size_t)(n - head_len));
+}
+
+const char *conn_text(const struct conn *conn, const char *key)
+{
+    return json_string_value(json_object_get(conn->json, key));
+}
+
+int server_listen(unsigned port)
+{
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    server->plan = *plan;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-        server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, 2000u,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, server, MHD_OPTION_END);
-    if (!server->daemon)
-        tool_die("cannot listen: %s", strerror(errno));
-    server->epoll = epoll_create1(EPOLL_CLOEXEC);
-    control(server, MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
-            EPOLL_CTL_ADD, NULL);
-    return server;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); // of all that it accepts
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 1024) < 0)
+        tool_die("cannot listen at %u: %s", port, strerror(errno));
+    return fd;
 }
 
-void server_free(struct server *server)
+void server_say_ready(void)
 {
-    struct server_request *request;
-
-    MHD_stop_daemon(server->daemon);
-    while ((request = server->spare)) {
-        server->spare = request->next;
-        free(request);
-    }
-    close(server->epoll);
-    free(server);
+    puts("ready");
+    fflush(stdout);
 }
 
-// It takes a few at a time, and does not say that there are more.
-static bool has_new_connections(struct server *server)
-{
-    unsigned connections =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
-    bool has_new = connections > server->connections;
-
-    server->connections = connections;
-    return has_new;
-}
-
-// 0 while libmicrohttpd has connections left to turn to: those that were resumed, for one.
-static int wait_ms(struct server *server)
-{
-    MHD_UNSIGNED_LONG_LONG ms;
-
-    if (has_new_connections(server))
-        return 0;
-    if (MHD_get_timeout(server->daemon, &ms) == MHD_YES && ms < TICK_MS)
-        return (int)ms;
-    return TICK_MS;
-}
-
-void server_run_once(struct server *server)
+void server_run(unsigned port, void (*on_request)(struct conn *), void (*on_turn)(void))
 {
     struct epoll_event events[EVENTS_MAX];
-    int count = epoll_wait(server->epoll, events, EVENTS_MAX, wait_ms(server));
 
-    for (int i = 0; i < count; i++) {
-        struct server_watch *watch = events[i].data.ptr;
+    server.on_request = on_request;
+    server.listener = server_listen(port);
+    server_watch(server.listener, on_listener);
+    server_say_ready();
+    for (;;) {
+        int count = epoll_wait(server.epoll, events, EVENTS_MAX, -1);
 
-        if (watch)
-            watch->on_ready(watch->owner);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.u64 < WATCHES_MAX)
+                server.watches[events[i].data.u64]();
+            else
+                conn_read(events[i].data.ptr);
+        }
+        if (on_turn)
+            on_turn();
     }
-    MHD_run(server->daemon);
 }
 
-void server_answer(struct server_request *request)
+static void find_add(char *key, void *data)
 {
-    MHD_resume_connection(request->connection);
+    if (!hsearch((ENTRY){.key = key, .data = data}, ENTER))
+        tool_die("out of memory");
 }
 
-const char *server_request_token(const struct server_request *request)
+struct input *floor_input(const struct tool_args *args, const char *group)
 {
-    static const char scheme[] = "Bearer ";
-    const char *value =
-        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Authorization");
+    struct input *input = tool_alloc(1, sizeof(*input));
+    const char *path = tool_args_text(args, "data", NULL);
 
-    if (!value || strncmp(value, scheme, sizeof(scheme) - 1) != 0)
-        tool_die("a request without a token");
-    return value + sizeof(scheme) - 1;
+    if (!path)
+        tool_die("--data names the file of the set-up");
+    input_read(input, path, group);
+    hcreate(2 * (input->user_count + input->channel_count));
+    for (size_t i = 0; i < input->user_count; i++)
+        find_add(input->users[i].token, &input->users[i]);
+    for (size_t i = 0; i < input->channel_count; i++)
+        find_add(input->channels[i].id, &input->channels[i]);
+    return input;
+}
+
+void *floor_find(const char *token_or_id)
+{
+    ENTRY *found = hsearch((ENTRY){.key = (char *)(uintptr_t)token_or_id}, FIND);
+
+    if (!found)
+        tool_die("not in the set-up: %s", token_or_id);
+    return found->data;
+}
+
+void floor_expect(PGconn *pg, bool fine)
+{
+    if (!fine)
+        tool_die("postgres: %s", PQerrorMessage(pg));
+}
+
+PGconn *floor_postgres(const struct tool_args *args, const char *sql)
+{
+    PGconn *pg = PQconnectdb(tool_args_text(args, "database", ""));
+    PGresult *result = PQexec(pg, sql);
+
+    floor_expect(pg, PQresultStatus(result) == PGRES_COMMAND_OK);
+    PQclear(result);
+    return pg;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(const struct tool_args *);
+        const char *known; // its arguments
+    } modes[] = {{"posts", floor_posts, "port database redis data"},
+                 {"reads", floor_reads, "port database data"},
+                 {"sockets", floor_sockets, "port sockets frame-bytes"}};
+    struct tool_args args = {.count = argc - 2, .values = argv + 2};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; argc >= 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(argv[1], modes[i].name) != 0)
+            continue;
+        tool_args_check(&args, modes[i].known);
+        modes[i].run(&args);
+    }
+    puts("usage: tidings-floor posts|reads|sockets [--name value]...");
+    return 2;
 }

@@ -11,7 +11,6 @@ void command_posts(const struct tool_args *args);
 void command_info(const struct tool_args *args);
 void command_history(const struct tool_args *args);
 void command_reconnect(const struct tool_args *args);
-void command_stalled(const struct tool_args *args);
 void command_sync(const struct tool_args *args);
 void command_marks(const struct tool_args *args);
 void command_delivery(const struct tool_args *args);

@@ -30,8 +30,6 @@ static const struct command commands[] = {
      "open loop of posts at more than can be kept, beside slow users: what is kept and refused"},
     {"reconnect", command_reconnect, COMMAND_ARGS_LOAD " rate devices window text-bytes",
      "posts to event streams that are all cut at once: until all are back, and what posts notice"},
-    {"stalled", command_stalled, COMMAND_ARGS_LOAD " rate stalled text-bytes",
-     "posts to sockets, of which some of each channel stop reading: delivery to the others"},
     {"listen", command_listen, "url sockets seconds warm-ms",
      "frames/s of the floor's bare sockets"},
     {"idle", command_idle, "data group sockets pid settle-ms",

@@ -216,6 +216,8 @@
       "Challenges not answered by an events_url")                                                  \
     X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
       "Requests refused because an events_url resolved to a private address")                      \
+    X(OUTBOUND_FULL, counter, "tidings_outbound_refused_total", "",                                \
+      "Requests to other servers refused because too many were held")                              \
     X(SECRETS_REFUSED, counter, "tidings_secrets_refused_total", "",                               \
       "Secrets in Postgres that TIDINGS_SECRET_KEY could not decrypt")                             \
     X(NOTIFY_APNS_DELIVERED, counter, "tidings_push_notifications_total",                          \

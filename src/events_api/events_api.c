@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/metrics.h"
+#include "base/wait.h"
 #include "chat/workspace_ids.h"
 #include "queue.h"
 
@@ -19,6 +19,7 @@
 
 enum {
     REFRESH_MS = 500, // must be well below the age at which an app gets its first challenge
+    TURN_MS = REFRESH_MS / 4,
     CLEAN_MS = 10000,
     PART_MAX = 512,             // events per call
     WORKSPACES_MAX = 128 << 20, // bytes
@@ -27,19 +28,19 @@ enum {
 struct events_api {
     uint32_t tag;
     struct events_api_options options;
-    pthread_t thread;
-    struct session *session; // the thread's
-    CURLM *multi;
-    struct list ready;     // taken, not started
-    struct list under_way; // held by curl
-    struct list settled;   // ended, not stored in Postgres yet
-    int64_t count;         // of all three
+    struct outbound *outbound; // its thread is meant below
+    struct session *session;   // the thread's
+    struct list under_way;     // held by `outbound`
+    struct list settled;       // ended, not stored in Postgres yet
+    int64_t count;             // of both
     int64_t refresh_at_ms;
     int64_t clean_at_ms;
-    atomic_bool wanted;      // something may be due
-    atomic_llong stop_at_ms; // 0: running
+    atomic_bool wanted; // something may be due
+    atomic_bool is_stopping;
 
     pthread_mutex_t lock; // protects everything below
+    pthread_cond_t changed;
+    bool is_drained; // stopping, and nothing is under way or settled
     bool is_known;
     struct buffer workspaces; // with apps that receive events, sorted
 };
@@ -71,7 +72,7 @@ static int chosen_store(struct events_api *events_api, struct session *session,
     int r = queue_add(session, events, count, &events_api->options);
     if (r > 0) {
         atomic_store(&events_api->wanted, true);
-        curl_multi_wakeup(events_api->multi);
+        outbound_wake(events_api->outbound);
     }
     return r;
 }
@@ -113,46 +114,49 @@ static void workspaces_refresh(struct events_api *events_api, int64_t now_ms)
         log_write(LOG_WARN, "push", "cannot clean up app_events");
 }
 
-static void delivery_end(struct events_api *events_api, struct delivery *delivery, CURLcode code)
+static void delivery_end(struct events_api *events_api, struct delivery *delivery,
+                         const struct outbound_answer *answer)
 {
-    delivery_settle(delivery, code, &events_api->options);
+    delivery_settle(delivery, answer, &events_api->options);
     list_remove(&delivery->link);
     list_append(&events_api->settled, &delivery->link);
 }
 
+static void on_answer(void *arg, const struct outbound_answer *answer)
+{
+    struct delivery *delivery = CAST(delivery, arg);
+
+    if (answer->failure != OUTBOUND_STOPPED) // the event is due again when its lease expires
+        delivery_end(CAST(events_api, delivery->arg), delivery, answer);
+}
+
+static void delivery_send(struct events_api *events_api, struct delivery *delivery)
+{
+    const struct outbound_answer unsent = {.failure = OUTBOUND_OTHER, .retry_after_s = -1};
+
+    delivery->arg = events_api;
+    events_api->count++;
+    list_append(&events_api->under_way, &delivery->link);
+    if (!delivery->is_built ||
+        outbound_send(events_api->outbound, &delivery->request, on_answer, delivery) < 0)
+        delivery_end(events_api, delivery, &unsent);
+}
+
 static void take(struct events_api *events_api)
 {
+    struct list ready;
     int64_t room = events_api->options.settings.events_api_parallel - events_api->count;
     if (room <= 0 || !list_is_empty(&events_api->settled) ||
         !atomic_exchange(&events_api->wanted, false))
         return;
+    list_init(&ready);
     if (queue_take(events_api->session, &events_api->under_way, room, &events_api->options,
-                   &events_api->ready) < 0)
+                   &ready) < 0)
         log_write(LOG_WARN, "push", "cannot read events queued for events_urls");
-    LIST_FOREACH(link, &events_api->ready)
+    LIST_FOREACH(link, &ready)
     {
-        struct delivery *delivery = LIST_ITEM(link, struct delivery, link);
-        events_api->count++;
-        if (!delivery->easy) {
-            delivery_end(events_api, delivery, CURLE_FAILED_INIT);
-            continue;
-        }
         list_remove(link);
-        list_append(&events_api->under_way, link);
-        curl_multi_add_handle(events_api->multi, delivery->easy);
-    }
-}
-
-static void harvest(struct events_api *events_api)
-{
-    int left;
-    CURLMsg *message;
-    while ((message = curl_multi_info_read(events_api->multi, &left))) {
-        struct delivery *delivery = NULL;
-        CURLcode code = message->data.result;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &delivery);
-        curl_multi_remove_handle(events_api->multi, delivery->easy);
-        delivery_end(events_api, delivery, code);
+        delivery_send(events_api, LIST_ITEM(link, struct delivery, link));
     }
 }
 
@@ -209,80 +213,67 @@ static void settle(struct events_api *events_api)
     }
 }
 
-static void turn(struct events_api *events_api)
+// Lets events_api_stop() go on, once there is nothing to wait for.
+static void drained_tell(struct events_api *events_api)
 {
-    int running;
-    int64_t now_ms = clock_monotonic_ms();
-    bool is_stopping = atomic_load(&events_api->stop_at_ms) != 0;
-    if (!is_stopping && now_ms >= events_api->refresh_at_ms)
-        workspaces_refresh(events_api, now_ms);
-    if (!is_stopping)
-        take(events_api);
-    curl_multi_perform(events_api->multi, &running);
-    harvest(events_api);
-    settle(events_api);
-    log_flush();
-    bool can_take = events_api->count < events_api->options.settings.events_api_parallel &&
-                    list_is_empty(&events_api->settled);
-    if (!atomic_load(&events_api->wanted) || !can_take || is_stopping)
-        curl_multi_poll(events_api->multi, NULL, 0, REFRESH_MS / 4, NULL);
+    pthread_mutex_lock(&events_api->lock);
+    events_api->is_drained = events_api->count == 0;
+    pthread_cond_signal(&events_api->changed);
+    pthread_mutex_unlock(&events_api->lock);
 }
 
-static bool is_over(struct events_api *events_api)
-{
-    int64_t stop_at_ms = atomic_load(&events_api->stop_at_ms);
-    return stop_at_ms != 0 && (events_api->count == 0 || clock_monotonic_ms() >= stop_at_ms);
-}
-
-static void *events_api_run(void *arg)
+static int64_t on_turn(void *arg)
 {
     struct events_api *events_api = CAST(events_api, arg);
-    while (!is_over(events_api))
-        turn(events_api);
-    return NULL;
+    int64_t now_ms = clock_monotonic_ms();
+    settle(events_api);
+    if (atomic_load(&events_api->is_stopping)) {
+        drained_tell(events_api);
+        return TURN_MS;
+    }
+    if (now_ms >= events_api->refresh_at_ms)
+        workspaces_refresh(events_api, now_ms);
+    take(events_api);
+    bool can_take = events_api->count < events_api->options.settings.events_api_parallel &&
+                    list_is_empty(&events_api->settled);
+    return atomic_load(&events_api->wanted) && can_take ? 0 : TURN_MS;
 }
 
 static void events_api_free(struct events_api *events_api)
 {
-    LIST_FOREACH(link, &events_api->under_way)
-    {
-        curl_multi_remove_handle(events_api->multi, LIST_ITEM(link, struct delivery, link)->easy);
-    }
+    outbound_free(events_api->outbound);
     deliveries_free(&events_api->under_way);
     deliveries_free(&events_api->settled);
-    curl_multi_cleanup(events_api->multi);
     session_free(events_api->session);
     buffer_done(&events_api->workspaces);
+    pthread_cond_destroy(&events_api->changed);
     pthread_mutex_destroy(&events_api->lock);
     TAGGED_FREE(events_api);
-    curl_global_cleanup();
 }
 
 static int events_api_make(struct events_api *events_api)
 {
     const struct events_api_options *options = &events_api->options;
-    events_api->multi = curl_multi_init();
-    if (!events_api->multi)
-        return -ERROR_MEMORY;
-    curl_multi_setopt(events_api->multi, CURLMOPT_MAXCONNECTS,
-                      (long)options->settings.events_api_parallel);
-    return session_new(options->database_url, options->statement_timeout_ms, &events_api->session);
+    const struct outbound_options outbound_options = {
+        .requests_max = options->settings.events_api_parallel,
+        .bytes_max = options->settings.events_api_parallel * DELIVERY_BYTES_MAX,
+        .on_turn = on_turn,
+        .arg = events_api,
+    };
+    int r = session_new(options->database_url, options->statement_timeout_ms, &events_api->session);
+    return r < 0 ? r : outbound_start(&outbound_options, &events_api->outbound);
 }
 
 int events_api_start(const struct events_api_options *options, struct events_api **ret_events_api)
 {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return -ERROR_MEMORY;
     struct events_api *events_api = memory_must_new(sizeof *events_api);
     events_api->tag = TAG(events_api);
     events_api->options = *options;
-    list_init(&events_api->ready);
     list_init(&events_api->under_way);
     list_init(&events_api->settled);
     pthread_mutex_init(&events_api->lock, NULL);
+    pthread_cond_init(&events_api->changed, NULL);
     int r = events_api_make(events_api);
-    if (r >= 0 && pthread_create(&events_api->thread, NULL, events_api_run, events_api) != 0)
-        r = -ERROR_MEMORY;
     if (r < 0) {
         events_api_free(events_api);
         return r;
@@ -296,8 +287,14 @@ void events_api_stop(struct events_api *events_api, int64_t drain_ms)
     if (!events_api)
         return;
     int64_t stop_at_ms = clock_monotonic_ms() + drain_ms;
-    atomic_store(&events_api->stop_at_ms, stop_at_ms);
-    curl_multi_wakeup(events_api->multi);
-    session_join(events_api->session, events_api->thread, stop_at_ms);
+    atomic_store(&events_api->is_stopping, true);
+    outbound_wake(events_api->outbound);
+    pthread_mutex_lock(&events_api->lock);
+    while (!events_api->is_drained &&
+           wait_until(&events_api->changed, &events_api->lock, stop_at_ms))
+        ;
+    pthread_mutex_unlock(&events_api->lock);
+    session_stop(events_api->session); // Postgres may hang
+    outbound_stop(events_api->outbound);
     events_api_free(events_api);
 }

@@ -9,10 +9,10 @@
 #include "base/list.h"
 #include "events/event.h"
 #include "events_api/events_api.h"
+#include "outbound/outbound.h"
 
-#include <curl/curl.h>
-
-enum { DELIVERY_TRIES_MAX = 4, DELIVERY_ENDED = -1 };
+// DELIVERY_BYTES_MAX: more than a request can have.
+enum { DELIVERY_TRIES_MAX = 4, DELIVERY_ENDED = -1, DELIVERY_BYTES_MAX = 9 << 20 };
 
 // A row of app_events with its app. Strings are owned by the row.
 struct delivery_source {
@@ -36,14 +36,10 @@ struct delivery {
     int64_t seq;
     int64_t tries;
     char challenge[TOKEN_SIZE]; // "": an event
-    CURL *easy;                 // NULL: the request cannot be built, and fails
-    struct curl_slist *headers;
-    struct buffer body;   // the request body; must not change during the transfer
-    struct buffer answer; // the first bytes of the response
-    size_t head_length;
-    bool private_allowed;
-    bool address_refused;
-    bool no_retry;      // requested by the app
+    bool is_built;              // otherwise it cannot be sent, and fails
+    struct outbound_request request;
+    char *url;          // of the request
+    void *arg;          // the sender's
     int64_t wait_ms;    // once settled: delay until the next attempt, or DELIVERY_ENDED
     const char *reason; // static; "": accepted
 };
@@ -56,5 +52,5 @@ void delivery_free(struct delivery *delivery);
 
 // Call when the request has ended: decides whether the event is delivered, retried or dropped, and
 // counts it.
-void delivery_settle(struct delivery *delivery, CURLcode code,
+void delivery_settle(struct delivery *delivery, const struct outbound_answer *answer,
                      const struct events_api_options *options);

@@ -108,7 +108,7 @@ static struct notify_answer read_fcm(int status, const json_t *body)
     return answer_make(outcome, code);
 }
 
-static struct notify_answer read_webpush(int status, const struct answer_source *source)
+static struct notify_answer read_webpush(int status, const struct outbound_answer *source)
 {
     char reason[NOTIFY_REASON_SIZE];
     bool is_gone = status == 404 || status == 410;
@@ -143,7 +143,8 @@ static struct notify_answer read_matrix(const struct notify_push *push, int stat
     return answer_make(outcome, member(body, "errcode"));
 }
 
-static struct notify_answer finish(struct notify_answer answer, const struct answer_source *source)
+static struct notify_answer finish(struct notify_answer answer,
+                                   const struct outbound_answer *source)
 {
     answer.status = source->status;
     if (answer.outcome == NOTIFY_RETRY && source->retry_after_s > 0)
@@ -151,7 +152,7 @@ static struct notify_answer finish(struct notify_answer answer, const struct ans
     return answer;
 }
 
-static json_t *body_read(const struct answer_source *source)
+static json_t *body_read(const struct outbound_answer *source)
 {
     json_t *body = NULL;
 
@@ -161,7 +162,8 @@ static json_t *body_read(const struct answer_source *source)
     return body;
 }
 
-struct notify_answer answer_read(const struct notify_push *push, const struct answer_source *source)
+struct notify_answer answer_read(const struct notify_push *push,
+                                 const struct outbound_answer *source)
 {
     CLEANUP_JSON json_t *body = body_read(source);
     int status = source->status;
@@ -180,7 +182,7 @@ struct notify_answer answer_read(const struct notify_push *push, const struct an
     }
 }
 
-struct notify_answer answer_read_google(const struct answer_source *source)
+struct notify_answer answer_read_google(const struct outbound_answer *source)
 {
     CLEANUP_JSON json_t *body = body_read(source);
 

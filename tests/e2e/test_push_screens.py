@@ -300,6 +300,22 @@ def test_the_summary_speaks_of_what_is_unread(environment, pair):
     assert len(pair.phone.rings) == 2 and pair.phone.badge == 0
 
 
+def test_a_snooze_that_ends_just_after_a_post(environment, pair):
+    """Before it is decided what to do with the post: one sound for all."""
+    pair.bob.ok("dnd.setSnooze", num_minutes=600)
+    pair.ann.post(pair.direct, "one")
+    pair.mention("two")
+    wait_held(environment, pair, 2)
+    with environment.database() as database:
+        database.execute("UPDATE push_jobs SET due_at = now() WHERE is_quiet AND user_id = %s", [pair.bob.id])
+    pair.bob.ok("dnd.endSnooze")
+    wait_until(lambda: summary(pair), what="the summary")
+    pair.phone.wait_badge(2)
+    ts = pair.mention("three")
+    wait_until(lambda: ts in pair.shown, what="the next one")
+    assert [push.channel for push in pair.phone.rings[1:]] == [None, pair.channel]
+
+
 def test_a_new_message_leaves_the_summary(environment, pair):
     pair.bob.ok("dnd.setSnooze", num_minutes=600)
     pair.ann.post(pair.direct, "one")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong clocks: of instances, since Postgres' clock is used for all, and of Postgres."""
+import time
+
 import pytest
 
 from tests.faults.load import Load
@@ -163,21 +165,23 @@ def test_postgres_clock_is_stepped_for_one_statement(stepped, gateway, clock, st
     wait_until(lambda: metric(stepped.instances[0], "tidings_clock_ahead_seconds") >= max(step, 0) * 0.9, what="word of a ts ahead")
 
 
-@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_postgres_clock_is_stepped_for_a_while(stepped, gateway, clock, step):
+def live_through(stepped, gateway, step, lasts_s):
     """An instance starts meanwhile, and so deletes what is old by that clock; another afterwards."""
     life = Life(stepped, gateway)
     with stepped.database() as database:
         life.age(database)
     with Load(stepped) as load:
         load.wait_acked(30)
-        clock.step(step)
+        stepped.clock.step(step)
+        ends = time.monotonic() + lasts_s
         started = [stepped.instance()]
         load.wait_acked(100)
         life.go_on("during")
         life.hears("wrong")
         wait_until(lambda: metric(started[0], "tidings_clock_hold_seconds") > 0, what="word of the step")
-        clock.step(0)
+        wait_until(lambda: time.monotonic() > ends, timeout=lasts_s + 1, interval=1, what="the end of the step")
+        life.go_on("at the end")
+        stepped.clock.step(0)
         started.append(stepped.instance())
         load.wait_acked(100)
         life.go_on("after")
@@ -187,3 +191,14 @@ def test_postgres_clock_is_stepped_for_a_while(stepped, gateway, clock, step):
         for instance in started:
             assert metric(instance, "tidings_months_dropped_total") == 0
             assert instance.stop() == 0
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_postgres_clock_is_stepped_for_a_while(stepped, gateway, clock, step):
+    live_through(stepped, gateway, step, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", [-HOUR_S, 400 * DAY_S], ids=["an hour back", "400 days ahead"])
+def test_postgres_clock_is_stepped_for_ten_minutes(stepped, gateway, clock, step):
+    live_through(stepped, gateway, step, 600)

@@ -19,6 +19,7 @@ class Screens:
         self.recent = {user: set() for user in names}  # of the present burst
         self.put_off = {user: set() for user in names}  # that were put off to the end of quiet hours, perhaps
         self.hidden = {user: set() for user in names}  # the same, since the last end, for sure
+        self.ended = set()  # users whose quiet hours ended in the present burst: what is posted to them may still come in the summary
 
     def is_quiet(self, user):
         return user in self.snoozed | self.hours
@@ -53,8 +54,9 @@ class Screens:
             fresh = {(place, ts) for place, messages in self.wanted(user).items() if messages[-1].ts == ts}
             self.certain[user] |= fresh
             self.recent[user] |= fresh
-            if self.is_quiet(user):
+            if self.is_quiet(user) or user in self.ended:
                 self.put_off[user] |= fresh
+            if self.is_quiet(user):
                 self.hidden[user] |= fresh
 
     def stepped(self):
@@ -69,8 +71,10 @@ class Screens:
             self.put_off[user] |= self.recent[user]
         elif not self.is_quiet(user):
             self.hidden[user].clear()
+            self.ended.add(user)
 
     def burst_ended(self):
+        self.ended.clear()
         for recent in self.recent.values():
             recent.clear()
 

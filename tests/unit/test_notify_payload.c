@@ -206,11 +206,11 @@ static struct notify_answer answer_to(enum push_platform platform, int status, c
                                       int64_t retry_after_s)
 {
     struct notify_push push = push_of(platform);
-    const struct answer_source source = {.status = status,
-                                         .retry_after_s = retry_after_s,
-                                         .body = body,
-                                         .length = strlen(body),
-                                         .error = "timeout"};
+    const struct outbound_answer source = {.status = status,
+                                           .retry_after_s = retry_after_s,
+                                           .body = body,
+                                           .length = strlen(body),
+                                           .error = "timeout"};
     struct notify_answer answer = answer_read(&push, &source);
     json_decref(push.address);
     return answer;
@@ -283,7 +283,7 @@ static void retry_after_is_kept(void **state)
 static void google_may_refuse_an_account(void **state)
 {
     static const char refused[] = "{\"error\":\"invalid_grant\"}";
-    struct answer_source source = {
+    struct outbound_answer source = {
         .status = 400, .retry_after_s = -1, .body = refused, .length = sizeof refused - 1};
 
     (void)state;
