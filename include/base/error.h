@@ -37,6 +37,7 @@
     X(TOO_LONG, 413, "too_long")                                                                   \
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
+    X(PROVIDER_NOT_FOUND, 404, "provider_not_found")                                               \
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
     X(WEBHOOK_NOT_FOUND, 404, "webhook_not_found")                                                 \
     X(TOO_MANY_WEBHOOKS, 409, "too_many_webhooks")                                                 \

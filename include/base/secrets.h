@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Places of secrets, to be followed by the row's key: the app's id; "T1/name"; "U1/app/device".
+// Places of secrets, to be followed by the row's key: the app's id; "T1/name"; "U1/app/device"; the
+// provider's id.
 #define APP_SECRET_PLACE "apps.signing_secret/"
 #define PUSH_APP_SECRET_PLACE "push_apps.secret/"
 #define DEVICE_ADDRESS_PLACE "devices.address/"
+#define AUTH_PROVIDER_KEYS_PLACE "auth_providers.keys/"
 
 enum { SECRETS_KEY_LENGTH = 32, SECRETS_KEYS_MAX = 2, SECRETS_PREFIX_SIZE = 18 };
 

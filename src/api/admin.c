@@ -3,6 +3,7 @@
 // digests.
 #include "methods.h"
 
+#include "admin_arguments.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/id.h"
@@ -16,7 +17,6 @@
 #include <string.h>
 
 enum {
-    SCOPES_MAX = 500,
     EVENTS_SIZE = 512, // the size of an actor's scopes
     SECRET_MAX = 1024
 };
@@ -132,8 +132,8 @@ void admin_workspaces_create(struct invocation *invocation)
 
 static void user_created(struct invocation *invocation, const struct result *result)
 {
-    user_frame_publish(invocation, "team_join", result_text(result, 0, 2),
-                       result_length(result, 0, 2));
+    user_frame_publish(invocation->api, invocation->actor->workspace_id, "team_join",
+                       result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
 static void session_notify(const struct invocation *invocation, const char *id)
@@ -146,8 +146,8 @@ static void session_notify(const struct invocation *invocation, const char *id)
 static void user_changed(struct invocation *invocation, const struct result *result)
 {
     session_notify(invocation, result_text(result, 0, 3));
-    user_frame_publish(invocation, "user_change", result_text(result, 0, 2),
-                       result_length(result, 0, 2));
+    user_frame_publish(invocation->api, invocation->actor->workspace_id, "user_change",
+                       result_text(result, 0, 2), result_length(result, 0, 2));
 }
 
 static bool take_user_name(struct invocation *invocation, const char **ret_name)
@@ -242,17 +242,6 @@ static bool take_type(struct invocation *invocation, const char **ret_type)
     if (!*ret_type || strcmp(*ret_type, "user") == 0 || strcmp(*ret_type, "bot") == 0)
         return true;
     invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "type: must be user or bot");
-    return false;
-}
-
-static bool take_scopes(struct invocation *invocation, char *ret_scopes)
-{
-    if (!take_list(invocation, "scopes", ret_scopes, SCOPES_MAX + 1))
-        return false;
-    if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "scopes: must be a list such as chat:write,channels:read");
     return false;
 }
 

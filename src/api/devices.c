@@ -2,6 +2,7 @@
 // devices.*: a user's phones and browsers, and their push addresses.
 #include "methods.h"
 
+#include "admin_arguments.h"
 #include "base/text.h"
 #include "callers_url.h"
 #include "chat/device_address.h"
@@ -179,7 +180,7 @@ void devices_register(struct invocation *invocation)
     const char *app;
 
     if (take_device_id(invocation, &device_id) && take_app(invocation, &app) &&
-        push_apps_can_encrypt(invocation))
+        invocation_can_encrypt(invocation))
         push_app_ask(invocation, app, platform_found);
 }
 

@@ -84,6 +84,10 @@ static const struct method methods[] = {
     {"admin.webhooks.list", ACCESS_ADMIN, "admin", admin_webhooks_list},
     {"admin.webhooks.delete", ACCESS_ADMIN, "admin", admin_webhooks_delete},
     {SERVER_WEBHOOK, ACCESS_WEBHOOK, NULL, webhooks_post}, // never called by this name
+    {"admin.auth.providers.create", ACCESS_ADMIN, "admin", admin_auth_providers_create},
+    {"admin.auth.providers.list", ACCESS_ADMIN, "admin", admin_auth_providers_list},
+    {"admin.auth.providers.update", ACCESS_ADMIN, "admin", admin_auth_providers_update},
+    {"admin.auth.providers.delete", ACCESS_ADMIN, "admin", admin_auth_providers_delete},
     {"admin.push.test", ACCESS_ADMIN, "admin", admin_push_test},
 };
 

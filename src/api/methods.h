@@ -48,6 +48,9 @@ method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
 
 // webhooks.c
 method_fn admin_webhooks_create, admin_webhooks_list, admin_webhooks_delete, webhooks_post;
+// auth_providers.c
+method_fn admin_auth_providers_create, admin_auth_providers_list, admin_auth_providers_update,
+    admin_auth_providers_delete;
 // push_test.c
 method_fn admin_push_test;
 // devices.c

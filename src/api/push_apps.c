@@ -2,6 +2,7 @@
 // admin.pushApps.*: apps for phones and browsers, with their providers' keys.
 #include "methods.h"
 
+#include "admin_arguments.h"
 #include "chat/device_address.h"
 #include "push_apps.h"
 #include "push_keys.h"
@@ -12,7 +13,7 @@
 
 #define ALPHANUMERIC "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-enum { NAME_LENGTH_MAX = 80, APPLE_ID_LENGTH = 10, TEXT_LENGTH_MAX = 255, FIELDS_MAX = 4096 };
+enum { APPLE_ID_LENGTH = 10, TEXT_LENGTH_MAX = 255, FIELDS_MAX = 4096 };
 
 // What to store of an app.
 struct push_app_change {
@@ -27,19 +28,6 @@ static void change_done(struct push_app_change *change)
 {
     buffer_done(&change->fields);
     buffer_done(&change->secret);
-}
-
-static bool take_name(struct invocation *invocation, const char **ret_name)
-{
-    if (!take_text(invocation, "name", ret_name))
-        return false;
-    size_t length = strlen(*ret_name);
-    if (length <= NAME_LENGTH_MAX && strspn(*ret_name, ALPHANUMERIC "._-") == length)
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "name: must be 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'",
-                            NAME_LENGTH_MAX);
-    return false;
 }
 
 static bool take_platform(struct invocation *invocation, enum push_platform *ret_platform)
@@ -215,24 +203,15 @@ static bool take_change(struct invocation *invocation, struct push_app_change *c
     return done;
 }
 
-bool push_apps_can_encrypt(struct invocation *invocation)
-{
-    if (invocation->api->options.secrets->count > 0)
-        return true;
-    invocation_fail_message(invocation, -ERROR_SECRET_KEY_MISSING,
-                            "the server has no TIDINGS_SECRET_KEY to encrypt keys and tokens with");
-    return false;
-}
-
 // Adds the parameters common to create and update. False: an error was replied.
 static bool change_params(struct invocation *invocation, const struct push_app_change *change,
                           struct params *params)
 {
     CLEANUP(buffer_done) struct buffer sealed = BUFFER(4 * PUSH_KEY_MAX);
     const struct secrets *secrets = invocation->api->options.secrets;
-    char place[sizeof PUSH_APP_SECRET_PLACE + ID_SIZE + NAME_LENGTH_MAX + 1];
+    char place[sizeof PUSH_APP_SECRET_PLACE + ID_SIZE + RESOURCE_NAME_MAX + 1];
 
-    if (!push_apps_can_encrypt(invocation))
+    if (!invocation_can_encrypt(invocation))
         return false;
     snprintf(place, sizeof place, PUSH_APP_SECRET_PLACE "%s/%s", invocation->actor->workspace_id,
              change->name);
@@ -272,8 +251,9 @@ void admin_push_apps_create(struct invocation *invocation)
         .is_new = true, .fields = BUFFER(FIELDS_MAX), .secret = BUFFER(PUSH_KEY_MAX)};
     struct params params = {0};
 
-    if (!take_name(invocation, &change.name) || !take_platform(invocation, &change.platform) ||
-        !take_change(invocation, &change) || !change_params(invocation, &change, &params))
+    if (!take_resource_name(invocation, &change.name) ||
+        !take_platform(invocation, &change.platform) || !take_change(invocation, &change) ||
+        !change_params(invocation, &change, &params))
         return;
     invocation_change(invocation, &CREATE, &params, false);
 }
@@ -308,7 +288,7 @@ void admin_push_apps_update(struct invocation *invocation)
 {
     const char *name;
 
-    if (take_name(invocation, &name))
+    if (take_resource_name(invocation, &name))
         push_app_ask(invocation, name, platform_found);
 }
 
@@ -325,7 +305,7 @@ void admin_push_apps_delete(struct invocation *invocation)
     struct params params = {0};
     const char *name;
 
-    if (!take_name(invocation, &name))
+    if (!take_resource_name(invocation, &name))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, name);

@@ -10,6 +10,3 @@ void push_app_ask(struct invocation *invocation, const char *name, invocation_ro
 
 // Reads the argument device_id, like take_text() (devices.c).
 NODISCARD bool take_device_id(struct invocation *invocation, const char **ret_id);
-
-// Whether there is a key to encrypt secrets with. False: an error was replied.
-NODISCARD bool push_apps_can_encrypt(struct invocation *invocation);

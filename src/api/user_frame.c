@@ -8,8 +8,8 @@
 
 enum { FRAME_MAX_BYTES = 65536 };
 
-void user_frame_publish(const struct invocation *invocation, const char *type, const char *json,
-                        size_t length)
+void user_frame_publish(struct api *api, const char *workspace_id, const char *type,
+                        const char *json, size_t length)
 {
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX_BYTES);
     char topic[KEY_SIZE];
@@ -23,6 +23,6 @@ void user_frame_publish(const struct invocation *invocation, const char *type, c
     json_close_object(&w);
     if (buffer_failed(&out))
         return;
-    key_workspace_topic(topic, invocation->actor->workspace_id);
-    unstored_frame_publish(invocation->api->options.cache, topic, out.data, out.length);
+    key_workspace_topic(topic, workspace_id);
+    unstored_frame_publish(api->options.cache, topic, out.data, out.length);
 }

@@ -4,5 +4,5 @@
 #include "invocation.h"
 
 // Sends a user to all connections of the workspace, in a frame of `type`: `json` is {"user":{…}}.
-void user_frame_publish(const struct invocation *invocation, const char *type, const char *json,
-                        size_t length);
+void user_frame_publish(struct api *api, const char *workspace_id, const char *type,
+                        const char *json, size_t length);

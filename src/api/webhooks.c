@@ -75,7 +75,8 @@ static void webhook_created(struct invocation *invocation, const struct result *
         return;
     }
     invocation_submit(invocation, 0);
-    user_frame_publish(invocation, "team_join", result_text(result, 0, COLUMN_CHANGED),
+    user_frame_publish(invocation->api, invocation->actor->workspace_id, "team_join",
+                       result_text(result, 0, COLUMN_CHANGED),
                        result_length(result, 0, COLUMN_CHANGED));
     invocation_base_url(invocation, url, sizeof url - PATH_SIZE);
     size_t length = strlen(url);
@@ -170,7 +171,8 @@ static void webhook_deleted(struct invocation *invocation, const struct result *
     const struct api_options *options = &invocation->api->options;
 
     options->on_session_changed(options->arg, result_text(result, 0, COLUMN_ID));
-    user_frame_publish(invocation, "user_change", result_text(result, 0, COLUMN_CHANGED),
+    user_frame_publish(invocation->api, invocation->actor->workspace_id, "user_change",
+                       result_text(result, 0, COLUMN_CHANGED),
                        result_length(result, 0, COLUMN_CHANGED));
 }
 

@@ -82,6 +82,7 @@ CALLS = [
     ("device_not_found", "ann", "devices.unregister", {"device_id": "none"}),
     ("snooze_not_active", "ann", "dnd.endSnooze", {}),
     ("invalid_key", "admin", "admin.pushApps.create", {"name": "x", "platform": "fcm", "service_account": "{}"}),
+    ("provider_not_found", "admin", "admin.auth.providers.delete", {"name": "x"}),
     ("invalid_token", "ann", "devices.register", {"device_id": "x", "app": "browser", "endpoint": "x"}),
     ("unknown_method", "ann", "foo.bar", {}), ("my_error", "none", "api.test", {"error": "my_error"}),
     ("channel_not_found", "ann", "channels.info", {"channel": lambda s: s.private}),

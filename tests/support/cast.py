@@ -9,6 +9,8 @@ THREAD = {"channel": "<channel>", "thread_ts": "<ts>"}
 CHANNEL = {"channel": "<channel>"}
 ADDRESS = {"url": "https://push.example/_matrix/push/v1/notify", "pushkey": "<name>"}
 
+PROVIDER = {"kind": "jwt", "issuer": "https://issuer.example", "audience": "tidings", "secret": "s" * 32}
+
 # Valid arguments: <this> is an attribute of Scene. Methods that are not named here take none, or a channel.
 ARGUMENTS = {
     "auth.revoke": {"test": True},
@@ -55,6 +57,9 @@ ARGUMENTS = {
     "admin.pushApps.delete": {"name": "<push_app>"},
     "admin.webhooks.create": {**CHANNEL, "name": "x"},
     "admin.webhooks.delete": {"webhook_id": "<webhook>"},
+    "admin.auth.providers.create": {"name": "<name>", **PROVIDER},
+    "admin.auth.providers.update": {"name": "<provider>", "leeway_s": 1},
+    "admin.auth.providers.delete": {"name": "<provider>"},
     "admin.push.test": {"user_id": "<target>", "device_id": "<target_device>"},
     "devices.register": {"device_id": "x", "app": "<push_app>", **ADDRESS},
     "devices.unregister": {"device_id": "<device>"},
@@ -145,6 +150,12 @@ class Scene:
     def webhook(self):
         channel = self._target.ok("channels.create", name=fresh_name("hooked"))["channel"]["id"]
         return self._admin.ok("admin.webhooks.create", channel=channel, name="x")["webhook"]["id"]
+
+    @property
+    def provider(self):
+        name = fresh_name("provider")
+        self._admin.ok("admin.auth.providers.create", name=name, **PROVIDER)
+        return name
 
     @property
     def snooze(self):
