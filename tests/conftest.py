@@ -10,7 +10,7 @@ from tests.support.recorder import Recorder, Silence, join_parts, part_path, par
 from tools.services import Redis
 
 E2E = Path(__file__).parent / "e2e"
-USUAL = "not long"  # of pytest.ini; none of e2e are
+USUAL = "not long and not clusters"  # of pytest.ini; none of e2e are
 # Sidebars are kept and brought up to date for all users, not only for those in many channels. A Redis that is slow, as
 # on a busy machine, is not away. All tests come from one address, and send large bodies without a token.
 SETTINGS = {"TIDINGS_SIDEBAR_MIN": "0", "TIDINGS_REDIS_TIMEOUT_MS": "5000", "TIDINGS_RATE_STRANGERS_BYTES": "1000000000",

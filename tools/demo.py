@@ -102,7 +102,7 @@ def publish(stack):
         "pids": {
             "tidings": [instance.pid for instance in instances],
             "postgres": stack.postgres.pid,
-            "redis": stack.redis.pid,
+            **{service.name: service.pid for service in stack.redis.services},
             "kafka": stack.kafka.pid if kafka else None,
             **({"phones": stack.phones.pid} if stack.push else {}),
         },

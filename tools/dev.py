@@ -12,24 +12,27 @@ import time
 from tools import demo, fuzz, image, lint, reference, testing
 from tools.project import ROOT, RUN, SIGNALS, Failure, build, catch_signals, locked, process_identity
 from tools.service import ServiceError, port_is_free, wait_until
-from tools.stack import LOG, Stack
+from tools.stack import LOG, REDIS_PORTS, Stack
 
 UP = RUN / "up"  # identity of the ./dev up that runs
 OPEN_FILES = 1 << 20
-PARTS = ("tidings", "postgres", "redis", "kafka", "phones")
+PARTS = ("tidings", "postgres", "redis", *REDIS_PORTS, "kafka", "phones")
 
 HELP = """\
-./dev up [--kafka] [--push] [--redis-tls] [--instances N] [--port P] [--release|--asan|--tsan]
+./dev up [--kafka] [--push] [--redis-tls|--redis-sentinel] [--instances N] [--port P]
+         [--release|--asan|--tsan]
                         build, start everything, serve until Ctrl-C; writes addresses and tokens to
                         .run/demo.json; passes TIDINGS_* settings on, except addresses;
                         --push: simulate the demo users' phones, with a page of their lock screens;
-                        --redis-tls: encrypt connections to Redis
+                        --redis-tls: encrypt connections to Redis;
+                        --redis-sentinel: Redis with two replicas and three Sentinels
 ./dev stop              stop ./dev up from another shell
 ./dev status            show which parts run and respond
-./dev restart PART      restart tidings, postgres, redis, kafka or phones; keeps the data
+./dev restart PART      restart tidings, postgres, redis, kafka, phones, or one of several: redis-1,
+                        sentinel-1, …; keeps the data
 ./dev reset             stop and delete all data
 ./dev test [GROUP...]   groups: {groups}
-                        (default: all but long and image; quick: lint, unit, e2e and contract)
+                        (default: all but long, clusters and image; quick: lint, unit, e2e and contract)
 ./dev fuzz [--minutes N] [TARGET...]
                         fuzz the parsers, N minutes each, two at a time; targets:
                         {targets}
@@ -183,7 +186,7 @@ def reset(arguments):
     stop(arguments)
     with locked():
         stack = Stack()
-        for service in (stack.kafka, stack.redis, stack.postgres):
+        for service in (stack.kafka, *stack.redis.services, stack.postgres):
             service.wipe()
         for path in RUN.iterdir():
             if path.is_dir():
@@ -223,7 +226,9 @@ def parse(argv):
     upper = commands.add_parser("up", allow_abbrev=False)  # ./dev looks for --kafka, --push and --redis-tls
     upper.add_argument("--kafka", action="store_true")
     upper.add_argument("--push", action="store_true")
-    upper.add_argument("--redis-tls", dest="redis", action="store_const", const="tls", default="plain")
+    kinds = upper.add_mutually_exclusive_group()
+    for kind in ("tls", "sentinel"):
+        kinds.add_argument(f"--redis-{kind}", dest="redis", action="store_const", const=kind, default="plain")
     upper.add_argument("--instances", type=whole_number(1, 16), default=1, metavar="N")
     upper.add_argument("--port", type=whole_number(1, 65519), default=8080, metavar="P")
     presets = upper.add_mutually_exclusive_group()

@@ -221,6 +221,11 @@ class Redis(Service):
         super().__init__(directory, port, log)
         self.options = {**self.OPTIONS, **(options or {})}
 
+    @property
+    def services(self):
+        """All servers that it consists of."""
+        return [self]
+
     def port_options(self):
         return {"port": str(self.port)}
 

@@ -7,12 +7,13 @@ import secrets
 
 from tools.phones import PLATFORMS, Phones
 from tools.project import BUILD, RUN, Failure, read_json, write_private
+from tools.redis_sentinel import SENTINELS, SERVERS, SentinelRedis
 from tools.services import Kafka, Postgres, Redis, Tidings, TlsRedis, free_port, port_is_free
 
 STATE = RUN / "state.json"
 LOG = RUN / "tidings.log"
 PUSHES = RUN / "push.jsonl"
-REDIS_KINDS = {"plain": Redis, "tls": TlsRedis}
+REDIS_PORTS = [f"redis-{number}" for number in range(1, SERVERS + 1)] + [f"sentinel-{number}" for number in range(1, SENTINELS + 1)]
 
 
 class Stack:
@@ -21,7 +22,7 @@ class Stack:
     def __init__(self):
         self.state = read_json(STATE) or {"ports": {}, "operator_token": secrets.token_urlsafe(32)}
         ports = self.state["ports"]
-        for name in ("postgres", "redis", "kafka", "controller", "phones", *PLATFORMS):
+        for name in ("postgres", "redis", "kafka", "controller", "phones", *PLATFORMS, *REDIS_PORTS):
             ports.setdefault(name, free_port())
         self.postgres = Postgres(RUN / "postgres", ports["postgres"])
         self.redis = self._redis()
@@ -30,7 +31,10 @@ class Stack:
 
     def _redis(self):
         kind = self.state.get("run", {}).get("redis", "plain")  # a run of an older checkout does not say
-        return REDIS_KINDS[kind](RUN / "redis", self.state["ports"]["redis"])
+        ports = self.state["ports"]
+        if kind == "sentinel":
+            return SentinelRedis(RUN / "sentinel", [ports[name] for name in REDIS_PORTS])
+        return {"plain": Redis, "tls": TlsRedis}[kind](RUN / "redis", ports["redis"])
 
     def save(self):
         write_private(STATE, self.state)
@@ -70,7 +74,7 @@ class Stack:
     @property
     def servers(self):
         """The services that Tidings needs, in the order in which they start."""
-        return [self.postgres, self.redis] + [self.kafka] * self.run["kafka"] + [self.phones] * self.push
+        return [self.postgres, *self.redis.services] + [self.kafka] * self.run["kafka"] + [self.phones] * self.push
 
     @property
     def instances(self):
@@ -103,13 +107,23 @@ class Stack:
             raise Failure("this run has no Kafka: ./dev up --kafka")
         if name == "phones" and not self.push:
             raise Failure("this run has no phones: ./dev up --push")
+        if name in REDIS_PORTS:
+            return self._redis_part(name)
         return [getattr(self, name)]
 
+    def _redis_part(self, name):
+        found = [service for service in self.redis.services if service.name == name]
+        if not found:
+            raise Failure(f"this run has no {name}: ./dev up --redis-sentinel")
+        return found
+
     def start(self):
+        self.redis.start(wait=False)
         for service in self.servers:  # together: the slowest one decides
             service.start(wait=False)
         for service in self.servers:
             service.start()
+        self.redis.start()
         instances = self.instances
         instances[0].migrate()
         for instance in instances:
@@ -118,5 +132,5 @@ class Stack:
     def stop(self):
         """Stops all servers, Tidings first, including those left by a killed run."""
         if "run" in self.state:
-            for service in [*self._instances({}), self.phones, self.kafka, self.redis, self.postgres]:
+            for service in [*self._instances({}), self.phones, self.kafka, *self.redis.services, self.postgres]:
                 service.stop()

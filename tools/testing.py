@@ -110,7 +110,7 @@ def files(directory):
     return [*(where / f"test_{name}.py" for name in LONG.get(directory, ())), where]
 
 
-def pytest(directory, preset="release", *options):
+def pytest(directory, preset="release", *options, **environment):
     reference.bring(python())
     binary = build(preset, "tidings") / "tidings"
     if directory == "e2e":
@@ -123,7 +123,7 @@ def pytest(directory, preset="release", *options):
         status = run_bounded(
             [python(), "-m", "pytest", "-q", "-c", ROOT / "tests" / "pytest.ini",
              *files(directory), f"--junitxml={report}", f"--basetemp={scratch}", *options],
-            {**os.environ, "TIDINGS_BINARY": str(binary)})
+            {**os.environ, **environment, "TIDINGS_BINARY": str(binary)})
     finally:
         left = left_behind(scratch)
     return Result.of_report(report, status) + left
@@ -157,9 +157,9 @@ NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wi
                   "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 
-def e2e_but(preset, names):
+def e2e_but(preset, names, **environment):
     without = [f"--ignore={ROOT / 'tests' / 'e2e' / f'test_{name}.py'}" for name in names]
-    return pytest("e2e", preset, *side_by_side(4), "-m", "not large and not long", *without)
+    return pytest("e2e", preset, *side_by_side(4), "-m", "not large and not long", *without, **environment)
 
 
 def e2e_long_under_asan():
@@ -191,6 +191,20 @@ def long():
             pytest("sdk", "release", "-m", "long") + pytest("property", "release", "-m", "long"))
 
 
+# What goes through Redis, on all its ways.
+THROUGH_REDIS = ("delivery", "presence", "rate_limits", "socket_marks", "unread", "websocket")
+
+
+def e2e_by_tls():
+    others = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "e2e").glob("test_*.py")} - set(THROUGH_REDIS)
+    return e2e_but("release", sorted(others), TIDINGS_TEST_REDIS="tls")
+
+
+def clusters():
+    """Parts that are several servers, of which one fails; and Redis by TLS."""
+    return pytest("faults", "release", "-m", "clusters") + e2e_by_tls()
+
+
 def checks():
     return Result(*lint.run())
 
@@ -212,11 +226,12 @@ GROUPS = {
     "sanitizers": sanitizers,
     "torture": torture,
     "long": long,
+    "clusters": clusters,
     "image": lambda: Result(*image.test()),
 }
 
 
-ASKED_FOR = ("long", "image")  # run by name only
+ASKED_FOR = ("long", "clusters", "image")  # run by name only
 SETS = {"quick": ("lint", "unit", "e2e", "contract")}  # names for several groups
 
 

@@ -19,7 +19,8 @@
 #define APP_SETTINGS(TEXT, INTEGER, FLAG)                                                          \
     TEXT(database_url, DATABASE_URL, "postgres://localhost/tidings", "Postgres, as a libpq URL")   \
     TEXT(redis_url, REDIS_URL, "redis://127.0.0.1:6379",                                           \
-         "Redis: redis://[user:password@]host:port[/db], rediss://… with TLS, or unix:///path")    \
+         "Redis: redis://[user:password@]host:port[/db], rediss://…, redis+sentinel://… or "       \
+         "unix:///path")                                                                           \
     TEXT(kafka_brokers, KAFKA_BROKERS, "",                                                         \
          "Kafka brokers, as host:port,…; empty: no Kafka, in-process log")                         \
     TEXT(kafka_topic, KAFKA_TOPIC, "tidings.messages",                                             \

@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "command.h"
 #include "redis_reply.h"
+#include "redis_tls.h"
 #include "subscriber.h"
 #include "wire.h"
 
@@ -36,6 +37,20 @@ struct cache {
     atomic_bool up; // written by the loop only; any thread may read it
     bool loading;   // whether the library is being loaded on this connection
 };
+
+const char *cache_url_problem(const char *redis_url)
+{
+    struct url url;
+    if (strncmp(redis_url, "redis+cluster:", 14) == 0 ||
+        strncmp(redis_url, "rediss+cluster:", 15) == 0)
+        return "the URL of one server, or of Sentinels: Redis Cluster is not supported";
+    if (url_parse(redis_url, &url) < 0)
+        return "redis://[user:password@]host:port[/db], rediss://… (TLS) with "
+               "?cacert=file&cert=file&"
+               "key=file, redis+sentinel://host:port,…/master, or unix:///path, with special "
+               "characters of a password or path as %XX";
+    return url.tls ? tls_files_problem(&url) : NULL;
+}
 
 static void cache_refuse(struct cache *cache, const struct cache_call *call, int r)
 {
@@ -122,11 +137,6 @@ static bool greeting_step(struct cache *cache, int r, const struct cache_value *
     return r == 0;
 }
 
-static void on_greeted(void *arg, int r, const struct cache_value *value)
-{
-    (void)greeting_step(CAST(cache, arg), r, value);
-}
-
 static void on_info(void *arg, int r, const struct cache_value *value)
 {
     struct cache *cache = CAST(cache, arg);
@@ -167,22 +177,9 @@ static void on_library_listed(void *arg, int r, const struct cache_value *value)
         cache_load_library(cache);
 }
 
-static void greet_login(struct cache *cache)
-{
-    const char *login[URL_LOGIN_TEXTS];
-    int count = url_login(&cache->url, login);
-    if (count > 0)
-        cache_format(cache, count, login, NULL, on_greeted, cache);
-}
-
 static void on_open(void *arg)
 {
     struct cache *cache = CAST(cache, arg);
-    char database[24];
-    snprintf(database, sizeof database, "%lld", (long long)cache->url.database);
-    greet_login(cache);
-    if (cache->url.database > 0)
-        cache_format(cache, 2, (const char *[]){"SELECT", database}, NULL, on_greeted, cache);
     cache_format(cache, 2, (const char *[]){"INFO", "server"}, NULL, on_info, cache);
     const char *list[] = {"FUNCTION", "LIST", "LIBRARYNAME", cache->options.library_name,
                           "WITHCODE"};
@@ -220,6 +217,12 @@ static void on_reply(void *arg, redisReply *reply)
     struct cache_call call;
     if (!pending_pop(cache, &call)) {
         wire_drop(cache->wire, "an answer to nothing");
+        return;
+    }
+    if (cache->url.master[0] && reply_is_of_replica(reply)) {
+        cache_refuse(cache, &call, -ERROR_UNAVAILABLE);
+        free(call.command);
+        wire_drop(cache->wire, reply->str); // Sentinel knows the new master
         return;
     }
     if (call.command && !call.retried && reply_is_unknown_function(reply)) {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "command.h"
-#include "redis_address.h"
+#include "redis_finder.h"
 #include "redis_link.h"
 #include "redis_reply.h"
 
@@ -26,6 +26,7 @@ enum { COMMANDS_MAX = 256 << 20, READ_SIZE = 16384, PROBLEM_SIZE = 160 };
 struct pipeline {
     struct cache_options options;
     struct url url;
+    struct url server;  // that is connected to
     const char *suffix; // of function names; points into options.library_name
     redisReader *reader;
     struct buffer commands; // queued, not yet run
@@ -77,18 +78,20 @@ static int problem_keep(struct pipeline *p, const char *reason)
 static int socket_connect(struct pipeline *p, int64_t deadline_ms)
 {
     struct address addresses[ADDRESSES_MAX];
-    struct lookup *lookup;
-    int r = lookup_new(&p->url, &lookup);
-    if (r < 0)
+    struct finder *finder;
+    if (finder_new(&p->url, p->tries, &finder) < 0)
         return problem_keep(p, "cannot look up the host");
-    int count = lookup_wait(lookup, deadline_ms - clock_monotonic_ms(), addresses);
-    lookup_free(lookup);
+    int count = finder_wait(finder, deadline_ms - clock_monotonic_ms(), addresses);
     if (count <= 0)
-        return problem_keep(p, "unknown host");
+        (void)problem_keep(p, finder_problem(finder));
+    p->server = *finder_server(finder);
+    finder_free(finder);
+    if (count <= 0)
+        return -ERROR_UNAVAILABLE;
     int fd = address_connect(&addresses[p->tries++ % (unsigned)count]);
     if (fd < 0)
         return problem_keep(p, "cannot connect");
-    p->link = link_new(fd, &p->url);
+    p->link = link_new(fd, &p->server);
     return 0;
 }
 
@@ -131,8 +134,8 @@ struct answers {
     cache_fn *fn;
     void *arg;
     size_t left;
-    int r; // -ERROR_INTERNAL after the first error reply
-    bool unknown_function;
+    int r;                    // -ERROR_INTERNAL after the first error reply
+    bool stale;               // the library is missing, or the server has become a replica
     struct pipeline *greeted; // of a greeting: keeps the error, which is told once
 };
 
@@ -146,8 +149,8 @@ static void answer(struct answers *answers, const redisReply *reply)
         log_write(LOG_WARN, "cache", "Redis refused a command: %s", reply->str);
     if (failed)
         answers->r = -ERROR_INTERNAL;
-    if (reply_is_unknown_function(reply))
-        answers->unknown_function = true;
+    if (reply_is_unknown_function(reply) || reply_is_of_replica(reply))
+        answers->stale = true;
     if (answers->fn)
         answers->fn(answers->arg, failed ? -ERROR_INTERNAL : 0, reply_value(reply));
 }
@@ -212,18 +215,6 @@ static int greet_call(struct pipeline *p, int count, const char *const *texts, c
     return r < 0 ? r : answers.r;
 }
 
-static int greet_login(struct pipeline *p)
-{
-    char database[24];
-    snprintf(database, sizeof database, "%lld", (long long)p->url.database);
-    const char *login[URL_LOGIN_TEXTS];
-    int count = url_login(&p->url, login);
-    int r = count > 0 ? greet_call(p, count, login, NULL, NULL) : 0;
-    if (r >= 0 && p->url.database > 0)
-        r = greet_call(p, 2, (const char *[]){"SELECT", database}, NULL, NULL);
-    return r;
-}
-
 struct listed {
     uint32_t tag;
     const struct cache_options *options;
@@ -247,12 +238,6 @@ static int greet_library(struct pipeline *p)
     return greet_call(p, 4, load, NULL, NULL);
 }
 
-static int pipeline_greet(struct pipeline *p)
-{
-    int r = greet_login(p);
-    return r < 0 ? r : greet_library(p);
-}
-
 static int pipeline_connect(struct pipeline *p)
 {
     int64_t deadline_ms = clock_monotonic_ms() + p->options.timeout_ms;
@@ -260,7 +245,7 @@ static int pipeline_connect(struct pipeline *p)
     if (r >= 0)
         r = link_establish(p, deadline_ms);
     if (r >= 0)
-        r = pipeline_greet(p);
+        r = greet_library(p);
     if (r < 0)
         return pipeline_fail(p, p->problem);
     metric_add(METRIC_CACHE_CONNECTS, 1);
@@ -321,8 +306,8 @@ static int pipeline_attempt(struct pipeline *p, struct answers *answers)
     r = pipeline_exchange(p, answers);
     if (r < 0)
         return pipeline_fail(p, p->problem);
-    // The next run reconnects, and thereby loads the library.
-    if (answers->unknown_function)
+    // The next run reconnects, and thereby loads the library and finds the master.
+    if (answers->stale)
         pipeline_close(p);
     return answers->r;
 }

@@ -100,3 +100,8 @@ bool reply_is_unknown_function(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "Function not found");
 }
+
+bool reply_is_of_replica(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "READONLY ", 9) == 0;
+}

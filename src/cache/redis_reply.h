@@ -26,3 +26,6 @@ bool reply_has_library(const struct cache_value *list, const struct cache_option
 
 // Whether a command failed because the function library is missing.
 bool reply_is_unknown_function(const redisReply *reply);
+
+// Whether a command failed because the server is a replica, as a former master is after a failover.
+bool reply_is_of_replica(const redisReply *reply);

@@ -23,7 +23,6 @@ struct topic {
 struct subscriber {
     uint32_t tag;
     struct loop *loop;
-    struct url url;
     struct wire *wire;
     struct loop_timer *ping_timer;
     struct topic *topics; // uthash, in subscription order
@@ -65,10 +64,6 @@ static void subscriber_catch_up(struct subscriber *s)
 static void on_open(void *arg)
 {
     struct subscriber *s = CAST(subscriber, arg);
-    const char *login[URL_LOGIN_TEXTS];
-    int count = url_login(&s->url, login);
-    if (count > 0)
-        wire_command(s->wire, count, login);
     // Its reply starts the renewal, or is the error of a server that refuses us.
     wire_command(s->wire, 1, (const char *[]){"PING"});
     s->ping_ms = loop_now_ms(s->loop);
@@ -141,7 +136,6 @@ int subscriber_new(struct loop *loop, const struct url *url, int64_t connect_tim
     struct subscriber *s = memory_must_new(sizeof *s);
     s->tag = TAG(subscriber);
     s->loop = loop;
-    s->url = *url;
     int r = loop_timer_new(loop, on_ping_timer, s, &s->ping_timer);
     if (r >= 0)
         r = wire_new(loop, url, connect_timeout_ms, OUT_MAX, &handlers, s, &s->wire);

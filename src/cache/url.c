@@ -50,17 +50,19 @@ static int login_parse(const char *from, const char *to, struct url *url)
     return part_copy(colon + 1, to, url->password, sizeof url->password);
 }
 
-static int port_parse(const char *from, const char *to, struct url *url)
+static int port_parse(const char *from, const char *to, char *ret_port)
 {
     int64_t port;
     int r = integer_parse(from, (size_t)(to - from), 1, 65535, &port);
     if (r < 0)
         return r;
-    snprintf(url->port, sizeof url->port, "%d", (int)port);
+    snprintf(ret_port, URL_PORT_SIZE, "%d", (int)port);
     return 0;
 }
 
-static int address_parse(const char *from, const char *to, struct url *url)
+// host, host:port, [v6] or [v6]:port
+static int address_parse(const char *from, const char *to, const char *default_port, char *ret_host,
+                         char *ret_port)
 {
     const char *end = to;
     const char *rest = to;
@@ -76,48 +78,56 @@ static int address_parse(const char *from, const char *to, struct url *url)
     }
     if (from == end)
         return -ERROR_INVALID_ARGUMENTS;
-    int r = part_copy(from, end, url->host, sizeof url->host);
+    int r = part_copy(from, end, ret_host, URL_TEXT_SIZE);
     if (r < 0)
         return r;
-    static const char port[] = "6379";
     if (rest == to)
-        return port_parse(port, port + sizeof port - 1, url);
+        return port_parse(default_port, default_port + strlen(default_port), ret_port);
     if (*rest != ':')
         return -ERROR_INVALID_ARGUMENTS;
-    return port_parse(rest + 1, to, url);
+    return port_parse(rest + 1, to, ret_port);
 }
 
-// ?cacert=…&cert=…&key=…, each at most once, with none of them left empty.
-static int file_parse(const char *from, const char *to, struct url *url)
+// name=value of the query, each at most once and never empty.
+static int option_parse(const char *from, const char *to, struct url *url)
 {
     const struct {
         const char *name;
-        char *path;
-    } files[] = {{"cacert=", url->cacert}, {"cert=", url->cert}, {"key=", url->key}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        size_t length = strlen(files[i].name);
-        if ((size_t)(to - from) <= length || memcmp(from, files[i].name, length) != 0)
+        bool fits;
+        char *value;
+    } options[] = {
+        {"cacert=", url->tls, url->cacert},
+        {"cert=", url->tls, url->cert},
+        {"key=", url->tls, url->key},
+        {"sentinel_user=", url->sentinels > 0, url->sentinel_user},
+        {"sentinel_password=", url->sentinels > 0, url->sentinel_password},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        size_t length = strlen(options[i].name);
+        if ((size_t)(to - from) <= length || memcmp(from, options[i].name, length) != 0)
             continue;
-        if (files[i].path[0])
+        if (!options[i].fits || options[i].value[0])
             return -ERROR_INVALID_ARGUMENTS;
-        return part_copy(from + length, to, files[i].path, URL_TEXT_SIZE);
+        return part_copy(from + length, to, options[i].value, URL_TEXT_SIZE);
     }
     return -ERROR_INVALID_ARGUMENTS;
 }
 
-static int files_parse(const char *text, struct url *url)
+static int options_parse(const char *text, struct url *url)
 {
     for (;;) {
         const char *end = text + strcspn(text, "&");
-        int r = file_parse(text, end, url);
+        int r = option_parse(text, end, url);
         if (r < 0)
             return r;
         if (*end == '\0')
             break;
         text = end + 1;
     }
-    // A certificate is nothing without its key, and the reverse.
-    return (url->cert[0] == '\0') == (url->key[0] == '\0') ? 0 : -ERROR_INVALID_ARGUMENTS;
+    // A certificate is nothing without its key, nor a user without a password; and the reverse.
+    bool whole = (url->cert[0] == '\0') == (url->key[0] == '\0') &&
+                 (url->sentinel_user[0] == '\0' || url->sentinel_password[0] != '\0');
+    return whole ? 0 : -ERROR_INVALID_ARGUMENTS;
 }
 
 static int database_parse(const char *from, const char *to, struct url *url)
@@ -127,29 +137,70 @@ static int database_parse(const char *from, const char *to, struct url *url)
     return integer_parse(from, (size_t)(to - from), 0, 1000000, &url->database);
 }
 
-static int tcp_parse(const char *text, struct url *url)
+static int hosts_parse(const char *from, const char *to, struct url *url)
 {
-    const char *query = text + strcspn(text, "?#");
-    const char *end = memchr(text, '/', (size_t)(query - text));
-    if (!end)
-        end = query;
-    if (*query == '#' || (*query == '?' && !url->tls))
-        return -ERROR_INVALID_ARGUMENTS;
-    const char *at = memrchr(text, '@', (size_t)(end - text));
-    int r = at ? login_parse(text, at, url) : 0;
-    if (r >= 0)
-        r = address_parse(at ? at + 1 : text, end, url);
-    if (r >= 0 && end < query)
-        r = database_parse(end + 1, query, url);
-    if (r >= 0 && *query == '?')
-        r = files_parse(query + 1, url);
-    return r;
+    for (;;) {
+        const char *comma = memchr(from, ',', (size_t)(to - from));
+        if (url->sentinels == URL_SENTINELS_MAX)
+            return -ERROR_INVALID_ARGUMENTS;
+        int r = address_parse(from, comma ? comma : to, "26379", url->sentinel[url->sentinels].host,
+                              url->sentinel[url->sentinels].port);
+        if (r < 0)
+            return r;
+        url->sentinels++;
+        if (!comma)
+            return 0;
+        from = comma + 1;
+    }
 }
 
-static int tls_parse(const char *text, struct url *url)
+// host:port/db
+static int server_parse(const char *from, const char *to, struct url *url)
 {
-    url->tls = true;
-    return tcp_parse(text, url);
+    const char *slash = memchr(from, '/', (size_t)(to - from));
+    int r = address_parse(from, slash ? slash : to, "6379", url->host, url->port);
+    return r >= 0 && slash ? database_parse(slash + 1, to, url) : r;
+}
+
+// host:port,…/master/db
+static int master_parse(const char *from, const char *to, struct url *url)
+{
+    const char *slash = memchr(from, '/', (size_t)(to - from));
+    if (!slash || slash + 1 == to)
+        return -ERROR_INVALID_ARGUMENTS;
+    const char *name = slash + 1;
+    const char *end = memchr(name, '/', (size_t)(to - name));
+    int r = hosts_parse(from, slash, url);
+    if (r >= 0)
+        r = part_copy(name, end ? end : to, url->master, sizeof url->master);
+    if (r >= 0 && !url->master[0])
+        r = -ERROR_INVALID_ARGUMENTS;
+    return r >= 0 && end ? database_parse(end + 1, to, url) : r;
+}
+
+// login@place?query, where `place` is of one of the two kinds above.
+static int remote_parse(const char *text, struct url *url,
+                        int (*place_parse)(const char *from, const char *to, struct url *url))
+{
+    const char *query = text + strcspn(text, "?#");
+    const char *slash = memchr(text, '/', (size_t)(query - text));
+    const char *at = memrchr(text, '@', (size_t)((slash ? slash : query) - text));
+    if (*query == '#')
+        return -ERROR_INVALID_ARGUMENTS;
+    int r = at ? login_parse(text, at, url) : 0;
+    if (r >= 0)
+        r = place_parse(at ? at + 1 : text, query, url);
+    return r >= 0 && *query == '?' ? options_parse(query + 1, url) : r;
+}
+
+static int tcp_parse(const char *text, struct url *url)
+{
+    return remote_parse(text, url, server_parse);
+}
+
+static int sentinel_parse(const char *text, struct url *url)
+{
+    return remote_parse(text, url, master_parse);
 }
 
 static int local_parse(const char *text, struct url *url)
@@ -169,11 +220,18 @@ int url_parse(const char *text, struct url *ret_url)
 {
     static const struct {
         const char *scheme;
+        bool tls;
         int (*parse)(const char *rest, struct url *url);
-    } forms[] = {{"redis://", tcp_parse}, {"rediss://", tls_parse}, {"unix://", local_parse}};
+    } forms[] = {
+        {"redis://", false, tcp_parse},
+        {"rediss://", true, tcp_parse},
+        {"unix://", false, local_parse},
+        {"redis+sentinel://", false, sentinel_parse},
+        {"rediss+sentinel://", true, sentinel_parse},
+    };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t length = strlen(forms[i].scheme);
-        struct url url = {0};
+        struct url url = {.tls = forms[i].tls};
         if (strncmp(text, forms[i].scheme, length) != 0)
             continue;
         int r = forms[i].parse(text + length, &url);
@@ -194,4 +252,16 @@ int url_login(const struct url *url, const char **ret_texts)
         ret_texts[count++] = url->user;
     ret_texts[count++] = url->password;
     return count;
+}
+
+void url_sentinel(const struct url *url, int number, struct url *ret_url)
+{
+    *ret_url = (struct url){.tls = url->tls};
+    memcpy(ret_url->host, url->sentinel[number].host, sizeof ret_url->host);
+    memcpy(ret_url->port, url->sentinel[number].port, sizeof ret_url->port);
+    memcpy(ret_url->user, url->sentinel_user, sizeof ret_url->user);
+    memcpy(ret_url->password, url->sentinel_password, sizeof ret_url->password);
+    memcpy(ret_url->cacert, url->cacert, sizeof ret_url->cacert);
+    memcpy(ret_url->cert, url->cert, sizeof ret_url->cert);
+    memcpy(ret_url->key, url->key, sizeof ret_url->key);
 }

@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "redis_address.h"
+#include "redis_finder.h"
 #include "redis_link.h"
 
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 enum {
     PAUSE_FIRST_MS = 50,
     PAUSE_LAST_MS = 1000,
+    PAUSE_LAST_FAILOVER_MS = 500, // Sentinel may name another server by then
     LOOKUP_POLL_MS = 5,
     READ_SIZE = 16384,
     READS_A_TURN = 16,
@@ -31,7 +32,8 @@ struct wire {
     const struct wire_handlers *handlers;
     void *arg;
     struct url url;
-    struct lookup *lookup; // while LOOKING_UP
+    struct url server;     // that is connected to: `url`, or what its Sentinels answered
+    struct finder *finder; // while LOOKING_UP
     struct loop_timer *timer;
     struct loop_io *watch;
     redisReader *reader;
@@ -52,7 +54,7 @@ static void wire_close(struct wire *wire)
     link_free(TAKE(wire->link));
     if (wire->reader)
         redisReaderFree(TAKE(wire->reader));
-    lookup_free(TAKE(wire->lookup));
+    finder_free(TAKE(wire->finder));
     buffer_done(&wire->out);
     wire->sent = 0;
 }
@@ -62,9 +64,10 @@ static int64_t pause_next(struct wire *wire)
     uint16_t random;
     random_fill(&random, sizeof random);
     int64_t pause_ms = wire->pause_ms / 2 + random % (wire->pause_ms / 2 + 1);
+    int64_t last_ms = wire->url.master[0] ? PAUSE_LAST_FAILOVER_MS : PAUSE_LAST_MS;
     wire->pause_ms *= 2;
-    if (wire->pause_ms > PAUSE_LAST_MS)
-        wire->pause_ms = PAUSE_LAST_MS;
+    if (wire->pause_ms > last_ms)
+        wire->pause_ms = last_ms;
     return pause_ms;
 }
 
@@ -184,10 +187,11 @@ void wire_flush(struct wire *wire)
 static void wire_connect(struct wire *wire, const struct address *addresses, int count)
 {
     ASSERT(wire->state == WIRE_LOOKING_UP && !wire->link && !wire->watch);
-    lookup_free(TAKE(wire->lookup));
+    wire->server = *finder_server(wire->finder);
+    finder_free(TAKE(wire->finder));
     int fd = address_connect(&addresses[wire->tries++ % (unsigned)count]);
     if (fd >= 0)
-        wire->link = link_new(fd, &wire->url);
+        wire->link = link_new(fd, &wire->server);
     if (fd < 0 || loop_io_new(wire->loop, fd, EPOLLOUT, wire_on_ready, wire, &wire->watch) < 0) {
         wire_drop(wire, "cannot connect");
         return;
@@ -199,11 +203,11 @@ static void wire_connect(struct wire *wire, const struct address *addresses, int
 static void wire_look_up(struct wire *wire)
 {
     struct address addresses[ADDRESSES_MAX];
-    int count = lookup_poll(wire->lookup, addresses);
+    int count = finder_poll(wire->finder, addresses);
     if (count == 0)
         loop_timer_set(wire->timer, LOOKUP_POLL_MS);
     else if (count < 0)
-        wire_drop(wire, "unknown host");
+        wire_drop(wire, finder_problem(wire->finder));
     else
         wire_connect(wire, addresses, count);
 }
@@ -217,7 +221,7 @@ static void wire_on_timer(void *arg)
     }
     if (wire->state == WIRE_PAUSED) {
         wire->state = WIRE_LOOKING_UP;
-        if (lookup_new(&wire->url, &wire->lookup) < 0) {
+        if (finder_new(&wire->url, wire->tries, &wire->finder) < 0) {
             wire_drop(wire, "cannot look up the host");
             return;
         }

@@ -28,7 +28,7 @@ RETENTION_DAYS""".split()
     ("RATE_LIMITS", "chat.postMessage"), ("RATE_LIMITS", "chat.post=1"), ("RATE_LIMITS", "auth.test=-1"),
     ("RATE_LIMITS", "auth.test=1,,users.info=1"),
     ("REDIS_URL", "http://127.0.0.1"), ("DATABASE_URL", "mysql://x"), ("LOG_LEVEL", "information"),
-    ("REDIS_URL", "rediss://127.0.0.1:0"), ("REDIS_URL", "redis+cluster://127.0.0.1:1"), ("REDIS_URL", "redis+sentinel://127.0.0.1/main"),
+    ("REDIS_URL", "rediss://127.0.0.1:0"), ("REDIS_URL", "redis+cluster://127.0.0.1:1"), ("REDIS_URL", "redis+sentinel://127.0.0.1"),
     ("REDIS_URL", "redis://127.0.0.1:99999"), ("REDIS_URL", "redis://127.0.0.1:1/x"), ("REDIS_URL", "unix://here"),
     ("KAFKA_BROKERS", "kafka"), ("KAFKA_BROKERS", ",,"), ("KAFKA_BROKERS", "kafka:9092,"), ("KAFKA_BROKERS", ":9092"),
     ("KAFKA_BROKERS", "a:1,b:0"), ("KAFKA_BROKERS", "a:1, b:1"), ("KAFKA_BROKERS", "a:65536"), ("KAFKA_TOPIC", "two words"), ("KAFKA_TOPIC", "t" * 245), ("PUBLIC_URL", "chat.example.com"),

@@ -49,7 +49,7 @@ class Environment:
     Tests kill processes, never the machine: their writes are safe with the kernel, and a slow disk slows no test.
     """
 
-    def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None, binary=BINARY):
+    def __init__(self, directory, instances=2, kafka=False, settings=None, recorder=None, binary=BINARY, redis=None):
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.recorder = recorder
@@ -57,7 +57,7 @@ class Environment:
         self.operator_token = secrets.token_urlsafe(32)
         self.settings = dict(settings or {})
         self.postgres = Postgres(self.directory / "postgres", settings={"fsync": "off"})
-        self.redis = REDIS(self.directory / "redis", options={"appendfsync": "no"})
+        self.redis = redis or REDIS(self.directory / "redis", options={"appendfsync": "no"})
         self.kafka = Kafka(self.directory / "kafka") if kafka else None
         self.instances = []
         self._count = instances

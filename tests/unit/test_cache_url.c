@@ -85,6 +85,40 @@ static void test_tls(void **state)
     assert_false(parsed("redis://h").tls);
 }
 
+static void test_sentinels(void **state)
+{
+    (void)state;
+    struct url url = parsed("redis+sentinel://ann:x@a,[::1]:7,c:9/ma%2Fin/3"
+                            "?sentinel_user=sue&sentinel_password=p%40");
+    assert_string_equal(url.host, "");
+    assert_string_equal(url.master, "ma/in");
+    assert_string_equal(url.password, "x");
+    assert_int_equal(url.database, 3);
+    assert_int_equal(url.sentinels, 3);
+    assert_string_equal(url.sentinel[0].port, "26379");
+    struct url second;
+    url_sentinel(&url, 1, &second);
+    assert_string_equal(second.host, "::1");
+    assert_string_equal(second.port, "7");
+    assert_string_equal(second.user, "sue");
+    assert_string_equal(second.password, "p@");
+    assert_string_equal(second.master, "");
+    assert_int_equal(second.database, 0);
+    assert_int_equal(parsed("redis+sentinel://1,2,3,4,5,6,7,8/m").sentinels, URL_SENTINELS_MAX);
+}
+
+static void test_sentinels_with_tls(void **state)
+{
+    (void)state;
+    struct url url = parsed("rediss+sentinel://a/m?cacert=/a&cert=/c&key=/k");
+    struct url first;
+    url_sentinel(&url, 0, &first);
+    assert_true(url.tls && first.tls);
+    assert_string_equal(first.cacert, "/a");
+    assert_string_equal(first.cert, "/c");
+    assert_string_equal(first.key, "/k");
+}
+
 static void expect_login(const char *text, const char *const *expected, int count)
 {
     const char *texts[URL_LOGIN_TEXTS];
@@ -118,7 +152,15 @@ static void test_refused(void **state)
                                       "rediss://h?ca=/a",
                                       "rediss://h#a",
                                       "redis+cluster://h",
-                                      "redis+sentinel://h/main",
+                                      "redis+sentinel://h",
+                                      "redis+sentinel://h/",
+                                      "redis+sentinel://h,/main",
+                                      "redis+sentinel://h:0/main",
+                                      "redis+sentinel://h/main/x",
+                                      "redis+sentinel://h/main?cacert=/a",
+                                      "redis+sentinel://h/main?sentinel_user=a",
+                                      "redis+sentinel://1,2,3,4,5,6,7,8,9/main",
+                                      "redis://h?sentinel_password=a",
                                       "redis://",
                                       "redis://h:0",
                                       "redis://h:",
@@ -155,7 +197,8 @@ int main(void)
         cmocka_unit_test(test_login_and_database), cmocka_unit_test(test_ipv6),
         cmocka_unit_test(test_unix_path),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_too_long),           cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_login_command),
+        cmocka_unit_test(test_login_command),      cmocka_unit_test(test_sentinels),
+        cmocka_unit_test(test_sentinels_with_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
