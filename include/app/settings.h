@@ -118,7 +118,18 @@
 
 // RENAMED(OLD, NEW, release): a setting's name before that release. It is read if the new name is
 // unset, with a warning, and removed one release later.
-#define SETTINGS_RENAMED(RENAMED)
+#define SETTINGS_RENAMED(RENAMED)                                                                  \
+    RENAMED(HEAD_CHECK_MS, TAIL_CHECK_MS, "0.3.0")                                                 \
+    RENAMED(HOLE_DELAY_MS, GAP_DELAY_MS, "0.3.0")                                                  \
+    RENAMED(HOLE_TIMEOUT_MS, GAP_TIMEOUT_MS, "0.3.0")                                              \
+    RENAMED(HOLE_EVENTS_MAX, GAP_EVENTS_MAX, "0.3.0")                                              \
+    RENAMED(HOLE_READS_MAX, GAP_READS_MAX, "0.3.0")                                                \
+    RENAMED(LINK_ACK_MS, APP_SOCKET_ACK_MS, "0.3.0")                                               \
+    RENAMED(LINK_ATTEMPTS_MAX, APP_SOCKET_ATTEMPTS_MAX, "0.3.0")                                   \
+    RENAMED(LINK_QUEUE_MAX, APP_SOCKET_QUEUE_MAX, "0.3.0")                                         \
+    RENAMED(LINK_KEEP_S, APP_SOCKET_KEEP_S, "0.3.0")                                               \
+    RENAMED(LINKS_MAX, APP_SOCKETS_MAX, "0.3.0")                                                   \
+    RENAMED(LINK_LIFE_S, APP_SOCKET_LIFE_S, "0.3.0")
 
 // Each setting is a member, and so is each module's slice of them.
 #define SETTINGS_SLICE(module, TABLE)                                                              \

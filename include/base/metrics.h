@@ -194,26 +194,27 @@
       "Presence requests from sockets with invalid or too many ids")                               \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
       "Typing frames dropped because they came too often")                                         \
-    X(LINKS_TOO_MANY, counter, "tidings_links_too_many_total", "",                                 \
-      "Connections of apps refused by TIDINGS_LINKS_MAX")                                          \
+    X(APP_SOCKETS_TOO_MANY, counter, "tidings_app_sockets_too_many_total", "",                     \
+      "Connections of apps refused by TIDINGS_APP_SOCKETS_MAX")                                    \
     X(ENVELOPES_SENT, counter, "tidings_envelopes_sent_total", "", "Envelopes sent to apps")       \
     X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
       "Envelopes sent again because they were not acked")                                          \
     X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
       "Events dropped because an app did not ack them in time, or its queue was full")             \
-    X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Requests sent to apps' events_urls")     \
-    X(PUSH_AGAIN, counter, "tidings_push_again_total", "",                                         \
+    X(EVENTS_API_SENT, counter, "tidings_events_api_sent_total", "",                               \
+      "Requests sent to apps' events_urls")                                                        \
+    X(EVENTS_API_AGAIN, counter, "tidings_events_api_again_total", "",                             \
       "Retries among requests to events_urls")                                                     \
-    X(PUSH_TAKEN, counter, "tidings_push_taken_total", "",                                         \
+    X(EVENTS_API_TAKEN, counter, "tidings_events_api_taken_total", "",                             \
       "Requests to events_urls answered with 2xx")                                                 \
-    X(PUSH_FAILED_TRIES, counter, "tidings_push_dropped_total", "reason=\"tries\"",                \
+    X(EVENTS_API_FAILED_TRIES, counter, "tidings_events_api_dropped_total", "reason=\"tries\"",    \
       "Events for events_urls dropped")                                                            \
-    X(PUSH_FULL, counter, "tidings_push_dropped_total", "reason=\"full\"", "")                     \
-    X(PUSH_EXPIRED, counter, "tidings_push_dropped_total", "reason=\"expired\"", "")               \
-    X(PUSH_LOST, counter, "tidings_push_dropped_total", "reason=\"refused\"", "")                  \
-    X(PUSH_UNVERIFIED, counter, "tidings_push_unverified_total", "",                               \
+    X(EVENTS_API_FULL, counter, "tidings_events_api_dropped_total", "reason=\"full\"", "")         \
+    X(EVENTS_API_EXPIRED, counter, "tidings_events_api_dropped_total", "reason=\"expired\"", "")   \
+    X(EVENTS_API_LOST, counter, "tidings_events_api_dropped_total", "reason=\"refused\"", "")      \
+    X(EVENTS_API_UNVERIFIED, counter, "tidings_events_api_unverified_total", "",                   \
       "Challenges not answered by an events_url")                                                  \
-    X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
+    X(EVENTS_API_ADDRESSES, counter, "tidings_events_api_addresses_refused_total", "",             \
       "Requests refused because an events_url resolved to a private address")                      \
     X(OUTBOUND_FULL, counter, "tidings_outbound_refused_total", "",                                \
       "Requests to other servers refused because too many were held")                              \

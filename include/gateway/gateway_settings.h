@@ -23,18 +23,18 @@
             "time a socket may stay silent after a ping; then it is closed")                       \
     INTEGER(channel_linger_ms, CHANNEL_LINGER_MS, 30000, 0, 3600000,                               \
             "time a channel stays subscribed after its last socket has closed")                    \
-    INTEGER(head_check_ms, HEAD_CHECK_MS, 2000, 50, 600000,                                        \
+    INTEGER(tail_check_ms, TAIL_CHECK_MS, 2000, 50, 600000,                                        \
             "interval between comparisons of channels' heads with what sockets were sent")         \
-    INTEGER(gap_delay_ms, HOLE_DELAY_MS, 30, 0, 10000,                                             \
+    INTEGER(gap_delay_ms, GAP_DELAY_MS, 30, 0, 10000,                                              \
             "time for missing events to arrive before Postgres is read")                           \
-    INTEGER(gap_timeout_ms, HOLE_TIMEOUT_MS, 1000, 10, 600000,                                     \
+    INTEGER(gap_timeout_ms, GAP_TIMEOUT_MS, 1000, 10, 600000,                                      \
             "time to fill in missing events; then sockets get a gap")                              \
-    INTEGER(gap_events_max, HOLE_EVENTS_MAX, 100, 1, 10000,                                        \
+    INTEGER(gap_events_max, GAP_EVENTS_MAX, 100, 1, 10000,                                         \
             "missing events of a channel read back at once; also later events held meanwhile")     \
-    INTEGER(gap_bytes, HOLE_BYTES, 16777216, 65536, 68719476736,                                   \
+    INTEGER(gap_bytes, GAP_BYTES, 16777216, 65536, 68719476736,                                    \
             "bytes of events held per loop because earlier ones are missing; further ones are "    \
             "read back")                                                                           \
-    INTEGER(gap_reads_max, HOLE_READS_MAX, 10, 1, 1000,                                            \
+    INTEGER(gap_reads_max, GAP_READS_MAX, 10, 1, 1000,                                             \
             "reads to fill in missing events; then sockets get a gap")                             \
     INTEGER(token_check_ms, TOKEN_CHECK_MS, 60000, 100, 3600000,                                   \
             "interval between token checks of all open sockets; at most 3 s without Redis")        \
@@ -46,17 +46,17 @@
             "presence subscriptions per socket")                                                   \
     INTEGER(typing_interval_ms, TYPING_INTERVAL_MS, 500, 0, 60000,                                 \
             "minimum time between two user_typing from one socket; others are dropped")            \
-    INTEGER(link_ack_ms, LINK_ACK_MS, 3000, 50, 60000,                                             \
+    INTEGER(app_socket_ack_ms, APP_SOCKET_ACK_MS, 3000, 50, 60000,                                 \
             "time for an app to ack an envelope; doubled with each attempt")                       \
-    INTEGER(link_attempts_max, LINK_ATTEMPTS_MAX, 3, 2, 10,                                        \
+    INTEGER(app_socket_attempts_max, APP_SOCKET_ATTEMPTS_MAX, 3, 2, 10,                            \
             "attempts to deliver an envelope to an app; then it is dropped")                       \
-    INTEGER(link_queue_max, LINK_QUEUE_MAX, 1000, 1, 100000,                                       \
+    INTEGER(app_socket_queue_max, APP_SOCKET_QUEUE_MAX, 1000, 1, 100000,                           \
             "events queued for an app in Socket Mode; more are dropped")                           \
-    INTEGER(link_keep_s, LINK_KEEP_S, 300, 1, 86400,                                               \
+    INTEGER(app_socket_keep_s, APP_SOCKET_KEEP_S, 300, 1, 86400,                                   \
             "time events are kept for an app without a connection; then they are dropped")         \
-    INTEGER(links_max, LINKS_MAX, 10, 1, 10000,                                                    \
+    INTEGER(app_sockets_max, APP_SOCKETS_MAX, 10, 1, 10000,                                        \
             "connections of an app, across all instances; more are refused")                       \
-    INTEGER(link_life_s, LINK_LIFE_S, 18000, 11, 86400,                                            \
+    INTEGER(app_socket_life_s, APP_SOCKET_LIFE_S, 18000, 11, 86400,                                \
             "time after which an app's connection is asked to reconnect")                          \
     INTEGER(                                                                                       \
         resume_max_s, RESUME_MAX_S, 604800, 0, 2592000,                                            \

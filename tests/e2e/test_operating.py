@@ -52,6 +52,12 @@ def values(instance, metric):
     return {name.removeprefix(metric): float(value) for name, _, value in found}
 
 
+def test_an_old_name_of_a_setting_is_read_and_told(extra_instance):
+    log = extra_instance(hole_delay_ms=40, link_life_s=99, app_socket_life_s=100).log.read_text()
+    assert "TIDINGS_HOLE_DELAY_MS was renamed to TIDINGS_GAP_DELAY_MS in 0.3.0; the next release drops the old name" in log
+    assert "TIDINGS_LINK_LIFE_S was renamed to TIDINGS_APP_SOCKET_LIFE_S in 0.3.0; both are set, so the old one is ignored" in log
+
+
 def test_a_setting_that_there_is_not_is_told(environment, extra_instance):
     instance = extra_instance(listn="hush:1", redis_timeout="hush", empty="")
     log = instance.log.read_text()
