@@ -143,7 +143,7 @@ static int secret_open(const struct secrets *secrets, const char *app_id, const 
     }
     if (r == -ERROR_REFUSED) {
         metric_add(METRIC_SECRETS_REFUSED, 1);
-        log_write(LOG_ERROR, "push",
+        log_write(LOG_ERROR, "events_api",
                   "cannot decrypt the signing secret of app %s: TIDINGS_SECRET_KEY lacks its key",
                   app_id);
     }

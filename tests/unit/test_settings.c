@@ -21,7 +21,7 @@ struct range {
 
 #define NO_ROW(...)
 #define RANGE_ROW(field, name, value, min, max, description) {"TIDINGS_" #name, min, max},
-static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW)};
+static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW, NO_ROW)};
 enum { RANGES = sizeof ranges / sizeof ranges[0] };
 
 // Reads the settings with `name` set to `number`; the errors in `ret_errors` (256
