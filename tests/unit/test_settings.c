@@ -84,10 +84,13 @@ static void help_lists_every_setting(void **state)
     free(text);
 }
 
+// A release may have none.
 #define RENAMED_NAMES(old, name, release) {"TIDINGS_" #old, "TIDINGS_" #name},
+static const char *renamed_names[][2] = {SETTINGS_RENAMED(RENAMED_NAMES){NULL, NULL}};
+
 static void old_names_are_listed_and_lead_to_settings(void **state)
 {
-    static const char *const names[][2] = {SETTINGS_RENAMED(RENAMED_NAMES){NULL, NULL}};
+    const char *(*names)[2] = renamed_names;
     struct buffer out;
     char line[128];
 
@@ -116,7 +119,7 @@ static const struct range *range_of(const char *name)
 
 static void old_names_are_read_if_the_new_one_is_unset(void **state)
 {
-    static const char *const names[][2] = {SETTINGS_RENAMED(RENAMED_NAMES){NULL, NULL}};
+    const char *(*names)[2] = renamed_names;
     char errors[256], least[32];
 
     (void)state;
