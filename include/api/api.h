@@ -30,7 +30,7 @@ struct api_options {
     bool private_allowed;          // whether a device's URL may point to a private or local address
     struct notify *notify;         // sends pushes; NULL: sending disabled
     const struct secrets *secrets; // encrypt stored secrets
-    int64_t link_keep_s;           // how long events wait for an app without a socket
+    int64_t app_socket_keep_s;     // how long events wait for an app without a socket
     int64_t presence_ttl_s;
     int64_t auto_limits[3]; // members: maximum for zset, counter; minimum for bitmap; 0: never
     int queue_max;          // maximum waiting calls of channels.info

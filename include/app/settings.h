@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 // Those that belong to no single module.
-#define APP_SETTINGS(TEXT, INTEGER, FLAG)                                                          \
+#define APP_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                   \
     TEXT(database_url, DATABASE_URL, "postgres://localhost/tidings", "Postgres, as a libpq URL")   \
     TEXT(redis_url, REDIS_URL, "redis://127.0.0.1:6379",                                           \
          "Redis: redis://[user:password@]host:port[/db], rediss://…, redis+sentinel://… or "       \
@@ -38,13 +38,13 @@
             "open sockets per loop; more are refused")                                             \
     INTEGER(statement_timeout_ms, STATEMENT_TIMEOUT_MS, 10000, 100, 600000,                        \
             "time for Postgres to answer a statement")                                             \
-    INTEGER(statements_max, STATEMENTS_MAX, 20000, 100, 1000000,                                   \
-            "statements in flight on one of a loop's Postgres connections; more are refused")      \
-    INTEGER(statements_bytes, STATEMENTS_BYTES, 268435456, 65536, 68719476736,                     \
-            "bytes of their parameters; the same, but a statement on its own may be larger")       \
-    INTEGER(lock_wait_ms, LOCK_WAIT_MS, 50, 1, 60000,                                              \
-            "time a post, a mark or another change waits for a locked row before it is set aside " \
-            "and retried")                                                                         \
+    LIMIT(statements_max, STATEMENTS_MAX, 20000,                                                   \
+          "statements in flight on one of a loop's Postgres connections; more are refused")        \
+    LIMIT(statements_bytes, STATEMENTS_BYTES, 268435456,                                           \
+          "bytes of their parameters; the same, but a statement on its own may be larger")         \
+    LIMIT(lock_wait_ms, LOCK_WAIT_MS, 50,                                                          \
+          "time a post, a mark or another change waits for a locked row before it is set aside "   \
+          "and retried")                                                                           \
     INTEGER(migrate_lock_ms, MIGRATE_LOCK_MS, 500, 10, 60000,                                      \
             "ms a step of tidings migrate waits for a lock; it ends, or is rolled back, within "   \
             "twice that")                                                                          \
@@ -54,13 +54,12 @@
             "seconds until functions of versions that no longer run are dropped")                  \
     INTEGER(redis_timeout_ms, REDIS_TIMEOUT_MS, 500, 10, 60000,                                    \
             "time for Redis to answer; then it counts as down")                                    \
-    INTEGER(commands_max, COMMANDS_MAX, 200000, 100, 10000000,                                     \
-            "Redis commands in flight per loop; beyond it, Postgres is read instead")              \
-    INTEGER(commands_bytes, COMMANDS_BYTES, 67108864, 65536, 68719476736,                          \
-            "bytes of them; the same")                                                             \
+    LIMIT(commands_max, COMMANDS_MAX, 200000,                                                      \
+          "Redis commands in flight per loop; beyond it, Postgres is read instead")                \
+    LIMIT(commands_bytes, COMMANDS_BYTES, 67108864, "bytes of them; the same")                     \
     INTEGER(batch_max, BATCH_MAX, 1000, 1, 1000, "maximum posts or marks in one group commit")     \
-    INTEGER(batch_bytes, BATCH_BYTES, 1048576, 65536, 16777216,                                    \
-            "bytes of posts in one group commit; a larger post is committed alone")                \
+    LIMIT(batch_bytes, BATCH_BYTES, 1048576,                                                       \
+          "bytes of posts in one group commit; a larger post is committed alone")                  \
     INTEGER(queue_bytes, QUEUE_BYTES, 33554432, 65536, 68719476736,                                \
             "bytes of waiting posts per loop; more are refused")                                   \
     INTEGER(queue_max, QUEUE_MAX, 20000, 16, 1000000,                                              \
@@ -69,16 +68,15 @@
             "memory per loop for the channel lists of users in many channels, for unread.sync")    \
     INTEGER(sidebar_min, SIDEBAR_MIN, 500, 0, 1000000,                                             \
             "channels a user must be in to be cached in TIDINGS_SIDEBAR_BYTES")                    \
-    INTEGER(log_queue_max, LOG_QUEUE_MAX, 200000, 1000, 10000000,                                  \
-            "events of the log held in memory; further ones stay in the outbox")                   \
-    INTEGER(log_queue_bytes, LOG_QUEUE_BYTES, 67108864, 65536, 68719476736,                        \
-            "bytes of them, as frames; the same")                                                  \
-    INTEGER(log_read_bytes, LOG_READ_BYTES, 16777216, 65536, 33554432,                             \
-            "bytes of events a worker reads from the log at once")                                 \
-    INTEGER(kafka_queue_bytes, KAFKA_QUEUE_BYTES, 67108864, 16777216, 1073741824,                  \
-            "bytes of unsent records in the Kafka client; further events stay in the outbox")      \
-    INTEGER(kafka_fetch_bytes, KAFKA_FETCH_BYTES, 33554432, 1048576, 1073741824,                   \
-            "bytes of records the Kafka client prefetches per worker")                             \
+    LIMIT(log_queue_max, LOG_QUEUE_MAX, 200000,                                                    \
+          "events of the log held in memory; further ones stay in the outbox")                     \
+    LIMIT(log_queue_bytes, LOG_QUEUE_BYTES, 67108864, "bytes of them, as frames; the same")        \
+    LIMIT(log_read_bytes, LOG_READ_BYTES, 16777216,                                                \
+          "bytes of events a worker reads from the log at once")                                   \
+    LIMIT(kafka_queue_bytes, KAFKA_QUEUE_BYTES, 67108864,                                          \
+          "bytes of unsent records in the Kafka client; further events stay in the outbox")        \
+    LIMIT(kafka_fetch_bytes, KAFKA_FETCH_BYTES, 33554432,                                          \
+          "bytes of records the Kafka client prefetches per worker")                               \
     INTEGER(unread_max, UNREAD_MAX, 100, 1, 100,                                                   \
             "unread messages that strategy zset counts; beyond it, unread_capped is set")          \
     INTEGER(unread_display_max, UNREAD_DISPLAY_MAX, 100, 0, 1000000000,                            \
@@ -91,8 +89,8 @@
             "auto uses counter in channels of at most this many members; 0: never")                \
     INTEGER(auto_bitmap_members, AUTO_BITMAP_MEMBERS, 0, 0, 100000000,                             \
             "auto uses bitmap in channels of at least this many members; 0: never")                \
-    INTEGER(rebuilds_max, REBUILDS_MAX, 16, 1, 10000,                                              \
-            "concurrent reads per loop from Postgres to refill Redis")                             \
+    LIMIT(rebuilds_max, REBUILDS_MAX, 16,                                                          \
+          "concurrent reads per loop from Postgres to refill Redis")                               \
     INTEGER(members_check_s, MEMBERS_CHECK_S, 86400, 1, 31536000,                                  \
             "seconds between comparisons of Redis' member lists with Postgres")                    \
     INTEGER(audit_pairs, AUDIT_PAIRS, 1000, 0, 1000000,                                            \
@@ -104,18 +102,18 @@
             "seconds between searches for auto channels that have outgrown their strategy")        \
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365, "days a client_msg_id is remembered")   \
     INTEGER(retention_days, RETENTION_DAYS, 90, 2, 36500, "days messages are kept")                \
-    INTEGER(thread_read_days, THREAD_READ_DAYS, 30, 1, 3650,                                       \
-            "days Redis keeps read positions of threads; Postgres keeps them for good")            \
+    LIMIT(thread_read_days, THREAD_READ_DAYS, 30,                                                  \
+          "days Redis keeps read positions of threads; Postgres keeps them for good")              \
     INTEGER(drain_ms, DRAIN_MS, 10000, 0, 600000,                                                  \
             "maximum time a stopping instance gives all work in progress")
 
-#define SETTINGS_TABLE(TEXT, INTEGER, FLAG)                                                        \
-    APP_SETTINGS(TEXT, INTEGER, FLAG)                                                              \
-    SERVER_SETTINGS(TEXT, INTEGER, FLAG)                                                           \
-    GATEWAY_SETTINGS(TEXT, INTEGER, FLAG)                                                          \
-    API_SETTINGS(TEXT, INTEGER, FLAG)                                                              \
-    EVENTS_API_SETTINGS(TEXT, INTEGER, FLAG)                                                       \
-    NOTIFY_SETTINGS(TEXT, INTEGER, FLAG)
+#define SETTINGS_TABLE(TEXT, INTEGER, FLAG, LIMIT)                                                 \
+    APP_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                       \
+    SERVER_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                    \
+    GATEWAY_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                   \
+    API_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                       \
+    EVENTS_API_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                \
+    NOTIFY_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)
 
 // RENAMED(OLD, NEW, release): a setting's name before that release. It is read if the new name is
 // unset, with a warning, and removed one release later.
@@ -143,9 +141,9 @@ struct settings {
 NODISCARD int settings_read(struct settings *ret_settings, struct buffer *errors);
 
 // Logs a warning for each environment variable that is a setting's old name, or that begins with
-// TIDINGS_ but is not a setting, which is most likely a typo. Not an error, since Kubernetes sets
-// such variables for a service named tidings.
+// TIDINGS_ but is no setting, which is most likely a typo, or a limit. Not an error, since
+// Kubernetes sets such variables for a service named tidings.
 void settings_log_unknown(void);
 
-// Prints the settings, one per line, then the old names.
+// Prints the settings, one per line, then the fixed limits and the old names.
 void settings_print(struct buffer *out);

@@ -23,8 +23,8 @@
       "Bodies over TIDINGS_BODY_MAX_BYTES")                                                        \
     X(BODIES_BYTES, gauge, "tidings_http_bodies_bytes", "", "Bytes of request bodies in flight")   \
     X(BODIES_USER, counter, "tidings_http_bodies_refused_total", "reason=\"user\"",                \
-      "Bodies refused: by TIDINGS_USER_BODIES_BYTES, TIDINGS_STRANGERS_BODIES_BYTES, "             \
-      "TIDINGS_BODIES_BYTES, TIDINGS_STRANGER_BODY_MAX_BYTES, TIDINGS_JSON_VALUES_MAX")            \
+      "Bodies refused: by TIDINGS_USER_BODIES_BYTES, STRANGERS_BODIES_BYTES, "                     \
+      "TIDINGS_BODIES_BYTES, STRANGER_BODY_MAX_BYTES, JSON_VALUES_MAX")                            \
     X(BODIES_STRANGERS, counter, "tidings_http_bodies_refused_total", "reason=\"strangers\"", "")  \
     X(BODIES_ALL, counter, "tidings_http_bodies_refused_total", "reason=\"all\"", "")              \
     X(BODIES_STRANGER_LARGE, counter, "tidings_http_bodies_refused_total", "reason=\"stranger\"",  \
@@ -35,10 +35,10 @@
     X(REPLIES_BYTES, gauge, "tidings_http_replies_bytes", "",                                      \
       "Bytes of large replies not sent yet")                                                       \
     X(REPLIES_USER, counter, "tidings_http_replies_refused_total", "reason=\"user\"",              \
-      "Replies refused: by TIDINGS_USER_REPLIES_BYTES, TIDINGS_REPLIES_BYTES")                     \
+      "Replies refused: by TIDINGS_USER_REPLIES_BYTES, REPLIES_BYTES")                             \
     X(REPLIES_ALL, counter, "tidings_http_replies_refused_total", "reason=\"all\"", "")            \
     X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
-      "Replies over TIDINGS_REPLY_MAX_BYTES")                                                      \
+      "Replies over REPLY_MAX_BYTES")                                                              \
     X(RATELIMITED_TOKEN, counter, "tidings_ratelimited_total", "kind=\"token\"",                   \
       "Calls refused by a rate limit: of the token, the method, the channel, or bytes")            \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
@@ -52,7 +52,7 @@
     X(TOKENS_DROPPED, counter, "tidings_tokens_dropped_total", "",                                 \
       "Tokens evicted because of TIDINGS_TOKENS_MAX")                                              \
     X(TOKENS_WAITED, counter, "tidings_tokens_waited_total", "",                                   \
-      "Token lookups queued because of TIDINGS_TOKEN_LOOKUPS_MAX")                                 \
+      "Token lookups queued because of TOKEN_LOOKUPS_MAX")                                         \
     X(TOKENS_FULL, counter, "tidings_tokens_refused_total", "",                                    \
       "Calls refused because TIDINGS_TOKENS_MAX lookups were in progress")                         \
     X(MESSAGES_POSTED, counter, "tidings_messages_posted_total", "", "Messages committed")         \
@@ -93,7 +93,7 @@
     X(CACHE_TIMEOUTS, counter, "tidings_cache_timeouts_total", "",                                 \
       "Redis commands that timed out")                                                             \
     X(CACHE_QUEUE_FULL, counter, "tidings_cache_queue_full_total", "",                             \
-      "Commands for Redis refused: TIDINGS_COMMANDS_MAX or _BYTES are under way")                  \
+      "Commands for Redis refused: COMMANDS_MAX or _BYTES are under way")                          \
     X(CACHE_FALLBACKS, counter, "tidings_cache_fallbacks_total", "",                               \
       "Reads answered from Postgres because of a Redis miss")                                      \
     X(CACHE_REBUILDS, counter, "tidings_cache_rebuilds_total", "", "Redis keys rebuilt")           \
@@ -187,34 +187,35 @@
     X(HELD_FULL, counter, "tidings_gaps_not_held_total", "",                                       \
       "Events behind a gap dropped for lack of memory; they are read back later")                  \
     X(SOCKET_CALLS, counter, "tidings_socket_requests_refused_total", "reason=\"calls\"",          \
-      "Frames of sockets refused: by the number of calls under way, TIDINGS_SOCKET_VALUES_MAX, "   \
-      "TIDINGS_SOCKET_FOCUS_MAX")                                                                  \
+      "Frames of sockets refused: by the number of calls under way, SOCKET_VALUES_MAX, "           \
+      "SOCKET_FOCUS_MAX")                                                                          \
     X(SOCKET_VALUES, counter, "tidings_socket_requests_refused_total", "reason=\"values\"", "")    \
     X(SOCKET_FOCUS, counter, "tidings_socket_requests_refused_total", "reason=\"focus\"", "")      \
     X(PRESENCE_REFUSED, counter, "tidings_presence_refused_total", "",                             \
       "Presence requests from sockets with invalid or too many ids")                               \
     X(TYPING_DROPPED, counter, "tidings_typing_dropped_total", "",                                 \
       "Typing frames dropped because they came too often")                                         \
-    X(LINKS_TOO_MANY, counter, "tidings_links_too_many_total", "",                                 \
-      "Connections of apps refused by TIDINGS_LINKS_MAX")                                          \
+    X(APP_SOCKETS_TOO_MANY, counter, "tidings_app_sockets_too_many_total", "",                     \
+      "Connections of apps refused by APP_SOCKETS_MAX")                                            \
     X(ENVELOPES_SENT, counter, "tidings_envelopes_sent_total", "", "Envelopes sent to apps")       \
     X(ENVELOPES_AGAIN, counter, "tidings_envelopes_again_total", "",                               \
       "Envelopes sent again because they were not acked")                                          \
     X(ENVELOPES_DROPPED, counter, "tidings_envelopes_dropped_total", "",                           \
       "Events dropped because an app did not ack them in time, or its queue was full")             \
-    X(PUSH_SENT, counter, "tidings_push_sent_total", "", "Requests sent to apps' events_urls")     \
-    X(PUSH_AGAIN, counter, "tidings_push_again_total", "",                                         \
+    X(EVENTS_API_SENT, counter, "tidings_events_api_sent_total", "",                               \
+      "Requests sent to apps' events_urls")                                                        \
+    X(EVENTS_API_AGAIN, counter, "tidings_events_api_again_total", "",                             \
       "Retries among requests to events_urls")                                                     \
-    X(PUSH_TAKEN, counter, "tidings_push_taken_total", "",                                         \
+    X(EVENTS_API_TAKEN, counter, "tidings_events_api_taken_total", "",                             \
       "Requests to events_urls answered with 2xx")                                                 \
-    X(PUSH_FAILED_TRIES, counter, "tidings_push_dropped_total", "reason=\"tries\"",                \
+    X(EVENTS_API_FAILED_TRIES, counter, "tidings_events_api_dropped_total", "reason=\"tries\"",    \
       "Events for events_urls dropped")                                                            \
-    X(PUSH_FULL, counter, "tidings_push_dropped_total", "reason=\"full\"", "")                     \
-    X(PUSH_EXPIRED, counter, "tidings_push_dropped_total", "reason=\"expired\"", "")               \
-    X(PUSH_LOST, counter, "tidings_push_dropped_total", "reason=\"refused\"", "")                  \
-    X(PUSH_UNVERIFIED, counter, "tidings_push_unverified_total", "",                               \
+    X(EVENTS_API_FULL, counter, "tidings_events_api_dropped_total", "reason=\"full\"", "")         \
+    X(EVENTS_API_EXPIRED, counter, "tidings_events_api_dropped_total", "reason=\"expired\"", "")   \
+    X(EVENTS_API_LOST, counter, "tidings_events_api_dropped_total", "reason=\"refused\"", "")      \
+    X(EVENTS_API_UNVERIFIED, counter, "tidings_events_api_unverified_total", "",                   \
       "Challenges not answered by an events_url")                                                  \
-    X(PUSH_ADDRESSES, counter, "tidings_push_addresses_refused_total", "",                         \
+    X(EVENTS_API_ADDRESSES, counter, "tidings_events_api_addresses_refused_total", "",             \
       "Requests refused because an events_url resolved to a private address")                      \
     X(OUTBOUND_FULL, counter, "tidings_outbound_refused_total", "",                                \
       "Requests to other servers refused because too many were held")                              \
@@ -253,7 +254,7 @@
     X(NOTIFY_MATRIX_REFUSED, counter, "tidings_push_notifications_total",                          \
       "platform=\"matrix\",outcome=\"refused\"", "")                                               \
     X(NOTIFY_FULL, counter, "tidings_push_notifications_refused_total", "",                        \
-      "Pushes refused by TIDINGS_PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX")                  \
+      "Pushes refused by PUSH_QUEUE_MAX, _QUEUE_BYTES or _APP_QUEUE_MAX")                          \
     X(NOTIFY_SKIPPED, counter, "tidings_push_skipped_total", "",                                   \
       "Pushes put off because the user was active, each time")                                     \
     X(NOTIFY_NO_ROOM, counter, "tidings_push_jobs_dropped_total", "",                              \

@@ -17,17 +17,17 @@ struct events_api_options {
     const struct secrets *secrets; // decrypt apps' signing secrets
     int64_t statement_timeout_ms;
     // Events of apps in Socket Mode, stored in the same table and taken by gateways.
-    int64_t link_max;     // maximum waiting events per app
-    int64_t link_keep_s;  // how long they wait while the app has no link
-    int64_t link_wait_ms; // time for the first attempt, which gateways make without the table
+    int64_t app_socket_max;     // maximum waiting events per app
+    int64_t app_socket_keep_s;  // how long they wait while the app has no socket
+    int64_t app_socket_wait_ms; // time for the first attempt, which gateways make without the table
 };
 
 // Starts the thread. Call before starting any other thread that uses libcurl.
 NODISCARD int events_api_start(const struct events_api_options *options,
                                struct events_api **ret_events_api);
 
-// Stores, over `session`, those of `events` that an app receives by HTTP or over a link; each event
-// once, however often it is passed. Any thread, until events_api_stop(); blocks on Postgres.
+// Stores, over `session`, those of `events` that an app receives by HTTP or over a socket; each
+// event once, however often it is passed. Any thread, until events_api_stop(); blocks on Postgres.
 // -ERROR_UNAVAILABLE, -ERROR_BUSY: nothing was stored, or the outcome is unknown.
 NODISCARD int events_api_store(struct events_api *events_api, struct session *session,
                                struct event *const *events, size_t count);

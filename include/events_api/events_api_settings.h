@@ -4,7 +4,7 @@
 
 #include "base/settings_rows.h"
 
-#define EVENTS_API_SETTINGS(TEXT, INTEGER, FLAG)                                                   \
+#define EVENTS_API_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                            \
     INTEGER(events_api_timeout_ms, EVENTS_API_TIMEOUT_MS, 3000, 50, 60000,                         \
             "time for an app's events_url to answer")                                              \
     INTEGER(events_api_retry_ms, EVENTS_API_RETRY_MS, 60000, 10, 3600000,                          \
@@ -17,8 +17,8 @@
             "time an event is kept for an events_url; then it is dropped")                         \
     INTEGER(events_api_parallel, EVENTS_API_PARALLEL, 64, 1, 1000,                                 \
             "concurrent requests to all events_urls")                                              \
-    INTEGER(events_api_app_parallel, EVENTS_API_APP_PARALLEL, 8, 1, 1000,                          \
-            "concurrent requests to one app's events_url")                                         \
+    LIMIT(events_api_app_parallel, EVENTS_API_APP_PARALLEL, 8,                                     \
+          "concurrent requests to one app's events_url")                                           \
     FLAG(events_api_private, EVENTS_API_PRIVATE, false,                                            \
          "allow private and local addresses for an events_url, and for Web Push and Matrix "       \
          "devices")

@@ -4,7 +4,7 @@
 
 #include "base/settings_rows.h"
 
-#define NOTIFY_SETTINGS(TEXT, INTEGER, FLAG)                                                       \
+#define NOTIFY_SETTINGS(TEXT, INTEGER, FLAG, LIMIT)                                                \
     TEXT(push_apns_url, PUSH_APNS_URL, "",                                                         \
          "URL of APNs; empty: Apple's, by the app's environment")                                  \
     TEXT(push_fcm_url, PUSH_FCM_URL, "", "URL of FCM; empty: Google's")                            \
@@ -14,14 +14,11 @@
          "CA certificates (PEM) for push providers; empty: the system's")                          \
     INTEGER(push_timeout_ms, PUSH_TIMEOUT_MS, 10000, 50, 600000,                                   \
             "time for a push provider to answer")                                                  \
-    INTEGER(push_queue_max, PUSH_QUEUE_MAX, 20000, 1, 10000000,                                    \
-            "pushes to devices held in memory; more are refused")                                  \
-    INTEGER(push_queue_bytes, PUSH_QUEUE_BYTES, 67108864, 65536, 68719476736,                      \
-            "bytes of them; the same")                                                             \
-    INTEGER(push_app_queue_max, PUSH_APP_QUEUE_MAX, 10000, 1, 10000000,                            \
-            "of these, pushes of one app; the same")                                               \
-    INTEGER(push_app_parallel, PUSH_APP_PARALLEL, 500, 1, 100000,                                  \
-            "concurrent pushes of one app; others wait")                                           \
+    LIMIT(push_queue_max, PUSH_QUEUE_MAX, 20000,                                                   \
+          "pushes to devices held in memory; more are refused")                                    \
+    LIMIT(push_queue_bytes, PUSH_QUEUE_BYTES, 67108864, "bytes of them; the same")                 \
+    LIMIT(push_app_queue_max, PUSH_APP_QUEUE_MAX, 10000, "of these, pushes of one app; the same")  \
+    LIMIT(push_app_parallel, PUSH_APP_PARALLEL, 500, "concurrent pushes of one app; others wait")  \
     INTEGER(push_ttl_s, PUSH_TTL_S, 86400, 1, 2419200,                                             \
             "time a push is retried before it becomes a dead letter")                              \
     INTEGER(push_pause_ms, PUSH_PAUSE_MS, 1000, 0, 60000,                                          \

@@ -304,6 +304,6 @@ void apps_connections_open(struct invocation *invocation)
 
     if (!ticket_make(invocation, &params))
         return;
-    params_int(&params, invocation->api->options.link_keep_s);
+    params_int(&params, invocation->api->options.app_socket_keep_s);
     invocation_query(invocation, STORE_WRITE, &APP_TICKET, &params, app_answer);
 }

@@ -70,9 +70,9 @@ static int events_api_make(struct instance *instance)
         .database_url = settings->database_url,
         .secrets = &instance->secrets,
         .statement_timeout_ms = settings->statement_timeout_ms,
-        .link_max = settings->link_queue_max,
-        .link_keep_s = settings->link_keep_s,
-        .link_wait_ms = settings->link_ack_ms,
+        .app_socket_max = settings->app_socket_queue_max,
+        .app_socket_keep_s = settings->app_socket_keep_s,
+        .app_socket_wait_ms = settings->app_socket_ack_ms,
     };
 
     return events_api_start(&options, &instance->events_api);

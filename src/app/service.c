@@ -213,7 +213,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .notify = service->notify,
         .secrets = service->secrets,
         .private_allowed = settings->events_api_private,
-        .link_keep_s = settings->link_keep_s,
+        .app_socket_keep_s = settings->app_socket_keep_s,
         .presence_ttl_s = settings->presence_ttl_s,
         .auto_limits = {settings->auto_zset_members, settings->auto_counter_members,
                         settings->auto_bitmap_members},

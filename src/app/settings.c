@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PREFIX "TIDINGS_"
+#define NOTHING(...) // of rows of another kind
 
 struct renamed {
     const char *old;
@@ -273,7 +274,8 @@ int settings_read(struct settings *ret_settings, struct buffer *errors)
 #define TEXT_DEFAULT(field, name, value, description) .field = (value),
 #define INTEGER_DEFAULT(field, name, value, min, max, description) .field = (value),
 #define FLAG_DEFAULT(field, name, value, description) .field = (value),
-    struct settings s = {SETTINGS_TABLE(TEXT_DEFAULT, INTEGER_DEFAULT, FLAG_DEFAULT)};
+#define LIMIT_VALUE(field, name, value, description) .field = (value),
+    struct settings s = {SETTINGS_TABLE(TEXT_DEFAULT, INTEGER_DEFAULT, FLAG_DEFAULT, LIMIT_VALUE)};
 
 #define TEXT_READ(field, name, value, description)                                                 \
     r |= text_read(variable_of(PREFIX #name), &s.field);
@@ -281,7 +283,7 @@ int settings_read(struct settings *ret_settings, struct buffer *errors)
     r |= integer_read(variable_of(PREFIX #name), min, max, &s.field, errors);
 #define FLAG_READ(field, name, value, description)                                                 \
     r |= flag_read(variable_of(PREFIX #name), &s.field, errors);
-    SETTINGS_TABLE(TEXT_READ, INTEGER_READ, FLAG_READ)
+    SETTINGS_TABLE(TEXT_READ, INTEGER_READ, FLAG_READ, NOTHING)
     r |= texts_check(&s, errors);
     if (r < 0)
         return -ERROR_INVALID_ARGUMENTS;
@@ -289,13 +291,15 @@ int settings_read(struct settings *ret_settings, struct buffer *errors)
     return 0;
 }
 
-static bool is_setting(const char *name, size_t length)
-{
 #define NAME_ROW(field, name, ...) PREFIX #name,
-    static const char *const names[] = {SETTINGS_TABLE(NAME_ROW, NAME_ROW, NAME_ROW)};
+static const char *const setting_names[] = {SETTINGS_TABLE(NAME_ROW, NAME_ROW, NAME_ROW, NOTHING)
+                                                NULL};
+static const char *const limit_names[] = {SETTINGS_TABLE(NOTHING, NOTHING, NOTHING, NAME_ROW) NULL};
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+static bool is_among(const char *const *names, const char *name, size_t length)
+{
+    for (; *names; names++)
+        if (strlen(*names) == length && memcmp(*names, name, length) == 0)
             return true;
     return false;
 }
@@ -317,7 +321,10 @@ static void unknown_log(const char *name, size_t length)
                   row->release,
                   is_set(row->name) ? "; both are set, so the old one is ignored"
                                     : "; the next release drops the old name");
-    else if (!is_setting(name, length))
+    else if (is_among(limit_names, name, length))
+        log_write(LOG_WARN, "app", "%.*s is a fixed limit, which cannot be set: see tidings --help",
+                  (int)length, name);
+    else if (!is_among(setting_names, name, length))
         log_write(LOG_WARN, "app", "%.*s is not a setting: see tidings --help", (int)length, name);
 }
 
@@ -342,7 +349,11 @@ void settings_print(struct buffer *out)
 #define FLAG_PRINT(field, name, value, description)                                                \
     buffer_append_format(out, "  %-36s %s [%s]\n", PREFIX #name, description,                      \
                          (value) ? "true" : "false");
-    SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT)
+#define LIMIT_PRINT(field, name, value, description)                                               \
+    buffer_append_format(out, "  %-36s %s [%" PRId64 "]\n", #name, description, (int64_t)(value));
+    SETTINGS_TABLE(TEXT_PRINT, INTEGER_PRINT, FLAG_PRINT, NOTHING)
+    buffer_append_text(out, "\nFixed limits [value]:\n");
+    SETTINGS_TABLE(NOTHING, NOTHING, NOTHING, LIMIT_PRINT)
     if (renamed[0].old)
         buffer_append_text(out,
                            "\nOld names, read until the next release if the new one is unset:\n");

@@ -111,7 +111,7 @@ static void workspaces_refresh(struct events_api *events_api, int64_t now_ms)
     int r = queue_clean(events_api->session, &events_api->options);
     events_api->clean_at_ms = now_ms + (r > 0 ? 0 : CLEAN_MS); // the rest at the next refresh
     if (r < 0)
-        log_write(LOG_WARN, "push", "cannot clean up app_events");
+        log_write(LOG_WARN, "events_api", "cannot clean up app_events");
 }
 
 static void delivery_end(struct events_api *events_api, struct delivery *delivery,
@@ -152,7 +152,7 @@ static void take(struct events_api *events_api)
     list_init(&ready);
     if (queue_take(events_api->session, &events_api->under_way, room, &events_api->options,
                    &ready) < 0)
-        log_write(LOG_WARN, "push", "cannot read events queued for events_urls");
+        log_write(LOG_WARN, "events_api", "cannot read events queued for events_urls");
     LIST_FOREACH(link, &ready)
     {
         list_remove(link);
@@ -181,7 +181,7 @@ static int64_t length_of(const struct list *list)
 
 static void outcome_aside(const struct delivery *delivery)
 {
-    log_row_aside("push", "rejected by Postgres",
+    log_row_aside("events_api", "rejected by Postgres",
                   "outcome of a request to app %s, event %" PRId64 " of channel %s",
                   delivery->app_id, delivery->seq, delivery->channel_id);
 }

@@ -103,7 +103,7 @@ int delivery_new(const struct delivery_source *source, const struct events_api_o
     delivery->is_built = delivery->url && !buffer_failed(&delivery->request.body) &&
                          !buffer_failed(&delivery->request.headers);
     if (!delivery->is_built)
-        log_row_aside("push", "cannot be built",
+        log_row_aside("events_api", "cannot be built",
                       "request to app %s, event %" PRId64 " of channel %s", source->to.app_id,
                       source->seq, source->to.channel_id);
     *ret_delivery = delivery;
@@ -167,8 +167,8 @@ static void challenge_settle(struct delivery *delivery, const struct outbound_an
     delivery->wait_ms = answered ? DELIVERY_ENDED : 0;
     if (answered)
         return;
-    metric_add(METRIC_PUSH_UNVERIFIED, 1);
-    log_write(LOG_WARN, "push", "the events_url of app %s failed the challenge: %s",
+    metric_add(METRIC_EVENTS_API_UNVERIFIED, 1);
+    log_write(LOG_WARN, "events_api", "the events_url of app %s failed the challenge: %s",
               delivery->app_id,
               answer->failure == OUTBOUND_PRIVATE ? "its address is private"
               : delivery->reason[0]               ? delivery->reason
@@ -179,7 +179,7 @@ void delivery_settle(struct delivery *delivery, const struct outbound_answer *an
                      const struct events_api_options *options)
 {
     delivery->reason = reason_of(answer);
-    metric_add(METRIC_PUSH_ADDRESSES, answer->failure == OUTBOUND_PRIVATE);
+    metric_add(METRIC_EVENTS_API_ADDRESSES, answer->failure == OUTBOUND_PRIVATE);
     if (is_challenge(delivery)) {
         challenge_settle(delivery, answer);
         return;
@@ -187,8 +187,8 @@ void delivery_settle(struct delivery *delivery, const struct outbound_answer *an
     bool taken = delivery->reason[0] == '\0';
     delivery->wait_ms = taken ? DELIVERY_ENDED
                               : retry_wait(delivery, answer, options->settings.events_api_retry_ms);
-    metric_add(METRIC_PUSH_SENT, 1);
-    metric_add(METRIC_PUSH_AGAIN, delivery->tries > 1);
-    metric_add(METRIC_PUSH_TAKEN, taken);
-    metric_add(METRIC_PUSH_FAILED_TRIES, !taken && delivery->wait_ms == DELIVERY_ENDED);
+    metric_add(METRIC_EVENTS_API_SENT, 1);
+    metric_add(METRIC_EVENTS_API_AGAIN, delivery->tries > 1);
+    metric_add(METRIC_EVENTS_API_TAKEN, taken);
+    metric_add(METRIC_EVENTS_API_FAILED_TRIES, !taken && delivery->wait_ms == DELIVERY_ENDED);
 }

@@ -16,8 +16,9 @@
 enum { LEASE_EXTRA_MS = 10000, CLEAN_MAX = 1000, SECRET_MAX = 1024, SECRET_PLACE_SIZE = 64 };
 
 static const struct statement ADD = {
-    "app_events_add", "SELECT kept, dropped, links_dropped FROM app_events_add($1, $2, $3, $4, "
-                      "$5, $6, $7, $8, $9, $10, $11, $12)"};
+    "app_events_add",
+    "SELECT kept, dropped, app_sockets_dropped FROM app_events_add($1, $2, $3, $4, "
+    "$5, $6, $7, $8, $9, $10, $11, $12)"};
 static const struct statement TAKE = {
     "app_events_take", "SELECT app, workspace, bot, url, secret, channel, seq, happened, frame, "
                        "tries, reason FROM app_events_take($1, $2, $3, $4)"};
@@ -27,7 +28,7 @@ static const struct statement WORKSPACES = {"app_workspaces",
                                             "SELECT workspace FROM app_workspaces()"};
 static const struct statement CLEAN = {
     "app_events_clean",
-    "SELECT dropped, links_dropped, has_more FROM app_events_clean($1, $2, $3)"};
+    "SELECT dropped, app_sockets_dropped, has_more FROM app_events_clean($1, $2, $3)"};
 
 // A row for apps: an event, or an app_mention of it.
 struct queue_entry {
@@ -57,9 +58,9 @@ static void entry_params(struct params *params, const struct queue_entry *entrie
     COLUMN(params_open_text_array, params_element_text(params, entry->users));
     params_int(params, options->settings.events_api_queue_max);
     params_int(params, options->settings.events_api_total_max);
-    params_int(params, options->link_max);
-    params_int(params, options->link_keep_s);
-    params_int(params, options->link_wait_ms);
+    params_int(params, options->app_socket_max);
+    params_int(params, options->app_socket_keep_s);
+    params_int(params, options->app_socket_wait_ms);
 }
 
 static int entries_store(struct session *session, const struct queue_entry *entries, size_t count,
@@ -71,7 +72,7 @@ static int entries_store(struct session *session, const struct queue_entry *entr
     int r = session_call(session, &ADD, &params, &result);
     if (r < 0)
         return r;
-    metric_add(METRIC_PUSH_FULL, result_int(result, 0, 1));
+    metric_add(METRIC_EVENTS_API_FULL, result_int(result, 0, 1));
     metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 2));
     return (int)result_int(result, 0, 0);
 }
@@ -142,13 +143,13 @@ static int secret_open(const struct secrets *secrets, const char *app_id, const 
     }
     if (r == -ERROR_REFUSED) {
         metric_add(METRIC_SECRETS_REFUSED, 1);
-        log_write(LOG_ERROR, "push",
+        log_write(LOG_ERROR, "events_api",
                   "cannot decrypt the signing secret of app %s: TIDINGS_SECRET_KEY lacks its key",
                   app_id);
     }
     buffer_append_byte(out, '\0');
     if (buffer_failed(out))
-        log_row_aside("push", "it is too long", "signing secret of app %s", app_id);
+        log_row_aside("events_api", "it is too long", "signing secret of app %s", app_id);
     return r < 0 ? r : buffer_failed(out) ? -ERROR_MEMORY : 0;
 }
 
@@ -231,12 +232,12 @@ int queue_clean(struct session *session, const struct events_api_options *option
     CLEANUP_RESULT struct result *result = NULL;
     struct params params = {0};
     params_int(&params, options->settings.events_api_keep_s);
-    params_int(&params, options->link_keep_s);
+    params_int(&params, options->app_socket_keep_s);
     params_int(&params, CLEAN_MAX);
     int r = session_call(session, &CLEAN, &params, &result);
     if (r < 0)
         return r;
-    metric_add(METRIC_PUSH_EXPIRED, result_int(result, 0, 0));
+    metric_add(METRIC_EVENTS_API_EXPIRED, result_int(result, 0, 0));
     metric_add(METRIC_ENVELOPES_DROPPED, result_int(result, 0, 1));
     return result_bool(result, 0, 2);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests waiting for apps' events_url, in Postgres (sql/13_push.sql). All calls block; by one
-// thread at a time.
+// Requests waiting for apps' events_url, in Postgres (sql/13_events_api.sql). All calls block; by
+// one thread at a time.
 #pragma once
 
 #include "events_api_delivery.h"

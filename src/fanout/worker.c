@@ -94,7 +94,7 @@ static bool round_finish(struct worker *worker, struct round *round)
 
 static void event_abandon(const struct event *event, int r)
 {
-    metric_add(METRIC_PUSH_LOST, 1);
+    metric_add(METRIC_EVENTS_API_LOST, 1);
     log_row_aside("fanout", error_code(r), "event %" PRId64 " of channel %s, for pushes and apps",
                   event->seq, event->channel_id);
 }

@@ -126,15 +126,16 @@ def test_an_app_of_another_workspace(environment, workspace):
     stranger.fails("app_not_found", "devices.register", device_id="x", app="fcm", **address("fcm"))
 
 
-def test_there_are_not_too_many(workspace, extra_instance):
-    ann, bob = (user.at(extra_instance(devices_max=2).url) for user in workspace.users(2))
+def test_there_are_not_too_many(workspace):
+    ann, bob = workspace.users(2)
     moving = address("fcm")
     bob.ok("devices.register", device_id="bobs", app="fcm", **moving)
-    for name in ("one", "two", "two"):
+    names = [f"phone {number:03}" for number in range(100)]
+    for name in [*names, names[-1]]:
         ann.ok("devices.register", device_id=name, app="fcm", **address("fcm"))
-    ann.fails("too_many_devices", "devices.register", device_id="three", app="fcm", **moving)
-    assert devices(ann) == [("fcm", "one"), ("fcm", "two")] and devices(bob) == [("fcm", "bobs")]
-    ann.ok("devices.register", device_id="two", app="fcm", **moving)
+    ann.fails("too_many_devices", "devices.register", device_id="another", app="fcm", **moving)
+    assert sorted(devices(ann)) == [("fcm", name) for name in names] and devices(bob) == [("fcm", "bobs")]
+    ann.ok("devices.register", device_id=names[-1], app="fcm", **moving)
     assert devices(bob) == []
 
 

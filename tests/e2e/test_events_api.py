@@ -161,11 +161,11 @@ def test_only_channels_of_its_bot_and_only_events(app, server, workspace):
 
 
 def test_retries(app, server, environment):
-    before = counters(environment, 'tidings_push_dropped_total{reason="tries"}')
+    before = counters(environment, 'tidings_events_api_dropped_total{reason="tries"}')
     server.answer = failing(9, (500, {}, ""))
     app.ann.post(app.channel, "never taken")
     tries = arrived(server, "never taken", 4)
-    wait_until(lambda: counters(environment, 'tidings_push_dropped_total{reason="tries"}') > before)
+    wait_until(lambda: counters(environment, 'tidings_events_api_dropped_total{reason="tries"}') > before)
     assert [r.headers.get("X-Slack-Retry-Num") for r in tries] == [None, "1", "2", "3"]
     assert [r.headers.get("X-Slack-Retry-Reason") for r in tries] == [None] + ["http_error"] * 3
     assert len({r.json["event_id"] for r in tries}) == 1 and all(is_signed(app, r) for r in tries)
@@ -208,10 +208,10 @@ def test_redirects_are_not_followed(app, server):
 
 
 def test_a_long_answer_is_not_read_to_its_end(app, server, environment):
-    before = counters(environment, "tidings_push_taken_total")
+    before = counters(environment, "tidings_events_api_taken_total")
     server.answer = lambda request: (200, {"Content-Length": str(1 << 40)}, "x" * 100_000)
     app.ann.post(app.channel, "x")
-    wait_until(lambda: counters(environment, "tidings_push_taken_total") > before)
+    wait_until(lambda: counters(environment, "tidings_events_api_taken_total") > before)
     assert len(server.tries("x")) == 1
 
 
@@ -229,7 +229,7 @@ def test_a_server_that_is_away(app, server):
 def test_an_app_that_stands_still_holds_up_no_other(tmp_path_factory, recorder, server):
     slow = EventsUrl(lambda request: plain(request) if request.json["type"] == "url_verification" else None)
     try:
-        for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_PARALLEL="2", TIDINGS_EVENTS_API_APP_PARALLEL="2"):
+        for environment in make(tmp_path_factory, recorder, TIDINGS_EVENTS_API_PARALLEL="8"):
             app = challenged(environment.workspace(), slow)
             make_app_at(app, server.url)
             wait_until(lambda: server.challenges)
@@ -265,15 +265,15 @@ class Gates:
             self.most_of_both = max(self.most_of_both, sum(self.held))
 
 
-@pytest.mark.parametrize("parallel, app_parallel, most, most_of_both", [(3, 10, 3, 3), (10, 2, 2, 4)])
-def test_so_many_requests_at_once(tmp_path_factory, recorder, parallel, app_parallel, most, most_of_both):
+@pytest.mark.parametrize("parallel, most, most_of_both", [(3, 3, 3), (20, 8, 16)])
+def test_so_many_requests_at_once(tmp_path_factory, recorder, parallel, most, most_of_both):
     """Of all apps together, and of one."""
     gates = Gates()
     servers = [EventsUrl(gates.of(app)) for app in range(2)]
-    texts = {f"m{i}" for i in range(4)}
+    texts = {f"m{i}" for i in range(10)}
     try:
         for environment in make(tmp_path_factory, recorder, instances=1, TIDINGS_EVENTS_API_PARALLEL=str(parallel),
-                                TIDINGS_EVENTS_API_APP_PARALLEL=str(app_parallel), TIDINGS_EVENTS_API_TIMEOUT_MS="60000"):
+                                TIDINGS_EVENTS_API_TIMEOUT_MS="60000"):
             app = challenged(environment.workspace(), servers[0])
             make_app_at(app, servers[1].url)
             wait_until(lambda: servers[1].challenges)
@@ -282,11 +282,11 @@ def test_so_many_requests_at_once(tmp_path_factory, recorder, parallel, app_para
             for _ in range(2):
                 wait_until(lambda: sum(gates.held) == most_of_both, what="as many as may be")
                 gates.turns.release()
-            gates.turns.release(20)
+            gates.turns.release(100)
             wait_until(lambda: all(texts <= set(server.texts()) for server in servers), what="all events")
         assert max(gates.most) <= most and gates.most_of_both == most_of_both
     finally:
-        gates.turns.release(20)
+        gates.turns.release(100)
         for server in servers:
             server.close()
 
@@ -334,10 +334,10 @@ def test_an_app_that_ended_hears_no_more(app, server, workspace, end):
 
 
 def test_nothing_before_the_challenge_is_answered(workspace, server, environment):
-    before = counters(environment, "tidings_push_unverified_total")
+    before = counters(environment, "tidings_events_api_unverified_total")
     server.answer = lambda request: (200, {}, json.dumps({"challenge": "another"}))
     app = challenged(workspace, server)
-    wait_until(lambda: counters(environment, "tidings_push_unverified_total") > before)
+    wait_until(lambda: counters(environment, "tidings_events_api_unverified_total") > before)
     app.ann.post(app.channel, "early")
     wait_until(lambda: len(server.challenges) > 1)
     assert not server.events
@@ -348,7 +348,7 @@ def test_nothing_before_the_challenge_is_answered(workspace, server, environment
 
 
 def test_what_waits_is_bounded(workspace, server, environment):
-    full = 'tidings_push_dropped_total{reason="full"}'
+    full = 'tidings_events_api_dropped_total{reason="full"}'
     before = counters(environment, full)
     server.answer = lambda request: (404, {}, "")
     app = challenged(workspace, server)
@@ -381,7 +381,7 @@ def test_what_waits_for_all_apps_is_bounded(tmp_path_factory, recorder, server):
         apps = [challenged(workspace, server) for _ in range(2)]
         for app in apps * 8:
             app.ann.post(app.channel)
-        wait_until(lambda: counters(environment, 'tidings_push_dropped_total{reason="full"}') >= 6, what="events dropped")
+        wait_until(lambda: counters(environment, 'tidings_events_api_dropped_total{reason="full"}') >= 6, what="events dropped")
         assert rows(environment, "SELECT FROM app_events WHERE frame IS NOT NULL") == 10
 
 
@@ -389,8 +389,8 @@ def test_private_addresses_are_refused(careful_environment, server):
     workspace = careful_environment.workspace()
     for host in ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"):
         make_app(workspace, f"http://{host}:{server.port}/")
-    wait_until(lambda: counters(careful_environment, "tidings_push_unverified_total") >= 5)
-    assert counters(careful_environment, "tidings_push_addresses_refused_total") >= 4
+    wait_until(lambda: counters(careful_environment, "tidings_events_api_unverified_total") >= 5)
+    assert counters(careful_environment, "tidings_events_api_addresses_refused_total") >= 4
     assert not server.requests
 
 

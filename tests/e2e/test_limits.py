@@ -56,9 +56,9 @@ def test_counts_of_calls_for_rate_limits(room, extra_instance, more):
 @pytest.mark.parametrize("more", [0, 1])
 def test_counts_that_are_read_for_redis_at_once(environment, workspace, extra_instance, more):
     """The others are left to a later read."""
-    instance = extra_instance(rebuilds_max=2, loops=1)
+    instance = extra_instance(loops=1)
     ann, bob = workspace.users(2)
-    channels = [workspace.channel(ann, bob) for _ in range(2 + more)]
+    channels = [workspace.channel(ann, bob) for _ in range(16 + more)]
     for channel in channels:
         ann.ok("channels.setStrategy", channel=channel, strategy="zset")
         ann.post(channel)
@@ -82,7 +82,7 @@ def test_counts_that_are_read_for_redis_at_once(environment, workspace, extra_in
         database.execute("LOCK TABLE read_messages IN ACCESS EXCLUSIVE MODE")  # counts wait for it
         read()
         wait_until(lambda: left() == before + more)
-    wait_until(lambda: built() == 2, what="those that were not left")
+    wait_until(lambda: built() == 16, what="those that were not left")
     assert left() == before + more
     wait_until(lambda: built() == len(keys) or read(), what="the one that was left")
 
@@ -105,27 +105,27 @@ def test_channel_lists_that_are_kept(workspace, extra_instance, more):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-@pytest.mark.parametrize("setting, name, error", [("token_lookups_max", "tidings_tokens_waited_total", "invalid_auth"),
-                                                  ("tokens_max", "tidings_tokens_refused_total", "service_unavailable")])
-def test_tokens_that_are_asked_for_at_once(environment, extra_instance, setting, name, error, more):
-    instance = extra_instance(loops=1, **{setting: 2})
+@pytest.mark.parametrize("most, settings, name, error", [(64, {}, "tidings_tokens_waited_total", "invalid_auth"),
+                                                         (2, {"tokens_max": 2}, "tidings_tokens_refused_total", "service_unavailable")])
+def test_tokens_that_are_asked_for_at_once(environment, extra_instance, most, settings, name, error, more):
+    instance = extra_instance(loops=1, **settings)
     with ExitStack() as stack:
-        connections = [stack.enter_context(RawConnection(instance.url)) for _ in range(2 + more)]
+        connections = [stack.enter_context(RawConnection(instance.url)) for _ in range(most + more)]
         with environment.database() as database, database.transaction():
             database.execute("LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE")
             for number, connection in enumerate(connections):
                 connection.send(request("POST", "/api/auth.test", f"xoxp-nobody-{number}"))
                 wait_until(lambda n=number: metric(instance, "tidings_tokens") + metric(instance, "tidings_tokens_refused_total") == n + 1)
             assert metric(instance, name) == more
-        assert [connection.reply().json["error"] for connection in connections] == ["invalid_auth"] * 2 + [error] * more
+        assert [connection.reply().json["error"] for connection in connections] == ["invalid_auth"] * most + [error] * more
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_users_whose_presence_a_socket_asks_for(room, workspace, extra_instance, sockets, more):
     ann, bob, _ = room
-    instance = extra_instance(presence_subs_max=2)
+    instance = extra_instance()
     socket = sockets(ann.at(instance.url))
-    socket.send({"type": "presence_sub", "ids": [bob.id] * (2 + more)})
+    socket.send({"type": "presence_sub", "ids": [bob.id] * (1000 + more)})
     socket.expect({"type": "error"} if more else {"type": "presence_change", "user": bob.id})
     assert metric(instance, "tidings_presence_refused_total") == more
 
@@ -143,22 +143,22 @@ def test_users_of_one_query_for_presence(room, extra_instance, sockets, more):
 @pytest.mark.parametrize("more", [0, 1])
 def test_channels_that_a_socket_has_in_focus(room, workspace, extra_instance, sockets, more):
     ann, _, _ = room
-    channels = [workspace.channel(ann) for _ in range(2 + more)]
-    instance = extra_instance(socket_focus_max=2)
+    channels = [workspace.channel(ann) for _ in range(16 + more)]
+    instance = extra_instance()
     socket = sockets(ann.at(instance.url))
     replies = [socket.request({"id": number, "type": "channel_focus", "channel": channel}) for number, channel in enumerate(channels)]
-    assert [reply["ok"] for reply in replies] == [True] * 2 + [False] * more
+    assert [reply["ok"] for reply in replies] == [True] * 16 + [False] * more
     assert metric(instance, "tidings_socket_requests_refused_total", 'reason="focus"') == more
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_calls_of_a_socket_at_once(room, extra_instance, sockets, more):
     ann, _, channel = room
-    instance = extra_instance(socket_calls_max=2)
+    instance = extra_instance()
     socket = sockets(ann.at(instance.url))
-    socket.send_at_once(*({"id": number, "type": "message", "channel": channel, "text": "x"} for number in range(2 + more)))
-    replies = [socket.expect({"reply_to": number}) for number in range(2 + more)]
-    assert [reply["ok"] for reply in replies] == [True] * 2 + [False] * more
+    socket.send_at_once(*({"id": number, "type": "message", "channel": channel, "text": "x"} for number in range(16 + more)))
+    replies = [socket.expect({"reply_to": number}) for number in range(16 + more)]
+    assert [reply["ok"] for reply in replies] == [True] * 16 + [False] * more
     assert metric(instance, "tidings_socket_requests_refused_total", 'reason="calls"') == more
 
 

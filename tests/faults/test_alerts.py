@@ -36,7 +36,7 @@ PUSH_TTL_S = 10  # tried last after 17 s: many measurements see that it is late
 @pytest.fixture
 def watched(parts):
     """An instance that its users meet the limits of at once, and audits all the time."""
-    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1, hole_events_max=1, hole_reads_max=1,
+    instance = parts.instance(rate_limits="auth.test=5", queue_max=32, audit_interval_s=1, loops=1, gap_events_max=1, gap_reads_max=1,
                               secret_key="00" * 32, events_api_private="true", push_ttl_s=PUSH_TTL_S)
     yield instance
     instance.kill(signal.SIGCONT)

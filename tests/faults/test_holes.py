@@ -56,8 +56,8 @@ def deaf(parts):
     """(proxy, room, instance): the instance finds missed events when it detects that its connections to Redis are dead, or by the periodic
     comparison of heads with Postgres, and then all of them at once."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
-        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", head_check_ms=NEVER_MS,
-                                  hole_events_max=EVENTS, hole_reads_max=READS)
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", tail_check_ms=NEVER_MS,
+                                  gap_events_max=EVENTS, gap_reads_max=READS)
         room = Room(parts, instance)
         try:
             first = room.post(1)
@@ -121,7 +121,7 @@ def test_a_strategy_that_was_not_heard_of(deaf):
 def room(parts):
     """A room with an instance that compares heads often, behind a proxy."""
     with Proxy("127.0.0.1", parts.redis.port) as proxy:
-        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", head_check_ms=50)
+        instance = parts.instance(redis_url=f"redis://127.0.0.1:{proxy.port}", tail_check_ms=50)
         room = Room(parts, instance)
         room.proxy = proxy
         try:
@@ -221,8 +221,8 @@ def cut_off(parts):
     """A room on an instance with separate proxies to Redis and to Postgres."""
     with Proxy("127.0.0.1", parts.redis.port) as redis, Proxy("127.0.0.1", parts.postgres.port) as postgres:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}",
-                                  database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS,
-                                  hole_timeout_ms=300)
+                                  database_url=postgres.of(parts.postgres.tcp_url), tail_check_ms=NEVER_MS,
+                                  gap_timeout_ms=300)
         room = Room(parts, instance)
         try:
             yield redis, postgres, room

@@ -18,7 +18,7 @@ NEVER_MS = 600000  # no check of heads in the test's time but for the one that i
 @pytest.fixture
 def two(parts):
     """Two instances that compare no heads by themselves."""
-    made = [parts.instance(head_check_ms=NEVER_MS) for _ in range(2)]
+    made = [parts.instance(tail_check_ms=NEVER_MS) for _ in range(2)]
     yield made
     parts.kafka.kill(signal.SIGCONT)
     trouble = [line for instance in made for line in end_of(instance)]

@@ -127,7 +127,7 @@ def test_posts_that_waited_keep_their_order(parts, people):
 def test_who_waits_too_long_is_told_so(parts, people):
     """After the deadline, and once the row is free, nothing of it is left."""
     workspace, ann, bob = people
-    instance = parts.instance(statement_timeout_ms=1000, lock_wait_ms=20)
+    instance = parts.instance(statement_timeout_ms=1000)
     try:
         ann = ann.at(instance.url)
         place = Place(workspace, ann, bob)

@@ -130,7 +130,7 @@ def settings():
 def comings(parts, settings):
     with Proxy("127.0.0.1", parts.redis.port) as redis, Proxy("127.0.0.1", parts.postgres.port) as postgres:
         instance = parts.instance(redis_url=f"redis://127.0.0.1:{redis.port}",
-                                  database_url=postgres.of(parts.postgres.tcp_url), head_check_ms=NEVER_MS, **settings)
+                                  database_url=postgres.of(parts.postgres.tcp_url), tail_check_ms=NEVER_MS, **settings)
         made = Comings(parts, instance, redis, postgres)
         yield made
         made.socket.close()
@@ -177,7 +177,7 @@ def test_what_comes_while_the_channels_are_read(comings):
         comings.check(stream, [between])
 
 
-@pytest.mark.parametrize("settings", [{"hole_delay_ms": 3000, "hole_timeout_ms": NEVER_MS}])
+@pytest.mark.parametrize("settings", [{"gap_delay_ms": 3000, "gap_timeout_ms": NEVER_MS}])
 def test_what_the_instance_has_not_heard_of(comings):
     """An id says that all was sent that was committed before."""
     comings.go_past_told()

@@ -20,7 +20,7 @@ JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 
 
 # Events may go to apps at local addresses. An app that is slow to take one, as on a busy machine, does not get it again.
-SETTINGS = {"TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_EVENTS_API_TIMEOUT_MS": "30000", "TIDINGS_LINK_ACK_MS": "10000"}
+SETTINGS = {"TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_EVENTS_API_TIMEOUT_MS": "30000", "TIDINGS_APP_SOCKET_ACK_MS": "10000"}
 
 
 @pytest.fixture(scope="session")

@@ -248,7 +248,7 @@ def listen():
 
 
 def test_socket_mode(app, listen, extra_instance):
-    listener = listen(extra_instance(link_ack_ms=3000).url, app.token)
+    listener = listen(extra_instance(app_socket_ack_ms=3000).url, app.token)
     app.ann.post(app.channel, "hello")
     assert listener.next().payload["event"]["text"] == "hello"
     app.ann.post(app.channel, "hold this")
@@ -259,7 +259,7 @@ def test_socket_mode(app, listen, extra_instance):
 
 def test_socket_mode_goes_on_without_a_gap(app, listen, extra_instance):
     """When warned that its connection ends, it opens the next one first: each event arrives."""
-    listener = listen(extra_instance(link_life_s=11).url, app.token)
+    listener = listen(extra_instance(app_socket_life_s=11).url, app.token)
     first = listener.client.session_id()
     sent = []
 

@@ -41,7 +41,7 @@ def test_events_come_once(app, listen, workspace):
 
 
 def test_what_is_not_acked_comes_again(app, listen, extra_instance):
-    client = listen(extra_instance(link_ack_ms=3000).url, attempts=2)
+    client = listen(extra_instance(app_socket_ack_ms=3000).url, attempts=2)
     app.ann.post(app.channel, "hold this")
     app.ann.post(app.channel, "not this")
     again = [client.expect({"what": "event", "event": {"text": "hold this"}, "retry_num": n}) for n in range(3)]
@@ -52,7 +52,7 @@ def test_what_is_not_acked_comes_again(app, listen, extra_instance):
 
 def test_it_connects_anew_when_told(app, listen, extra_instance):
     """A connection of 11 s receives a warning 10 s before its end."""
-    client = listen(extra_instance(link_life_s=11).url, clientPingTimeout=1000)
+    client = listen(extra_instance(app_socket_life_s=11).url, clientPingTimeout=1000)
     client.expect(CONNECTED, count=2)
     app.ann.post(app.channel, "on the second one")
     heard(client, text="on the second one")

@@ -105,7 +105,7 @@ class Environment:
             "TIDINGS_OPERATOR_TOKEN": self.operator_token,
             "TIDINGS_INSTANCE": f"test-{self._made}",
             "TIDINGS_GOODBYE_MS": "500",
-            "TIDINGS_HOLE_TIMEOUT_MS": "10000",  # Postgres may be slow: that is no gap
+            "TIDINGS_GAP_TIMEOUT_MS": "10000",  # Postgres may be slow: that is no gap
         }
         if self.kafka:
             settings["TIDINGS_KAFKA_BROKERS"] = self.kafka.brokers

@@ -118,7 +118,7 @@ static int setup(void **state)
                 .pong_timeout_ms = 60000,
                 .socket_frames_per_s = 64,
                 .socket_frames_burst = 256,
-                .head_check_ms = 60000,
+                .tail_check_ms = 60000,
                 .gap_delay_ms = 10,
                 .gap_timeout_ms = 100,
                 .gap_events_max = 100,

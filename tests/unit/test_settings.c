@@ -21,7 +21,7 @@ struct range {
 
 #define NO_ROW(...)
 #define RANGE_ROW(field, name, value, min, max, description) {"TIDINGS_" #name, min, max},
-static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW)};
+static const struct range ranges[] = {SETTINGS_TABLE(NO_ROW, RANGE_ROW, NO_ROW, NO_ROW)};
 enum { RANGES = sizeof ranges / sizeof ranges[0] };
 
 // Reads the settings with `name` set to `number`; the errors in `ret_errors` (256
@@ -84,10 +84,13 @@ static void help_lists_every_setting(void **state)
     free(text);
 }
 
+// A release may have none.
 #define RENAMED_NAMES(old, name, release) {"TIDINGS_" #old, "TIDINGS_" #name},
+static const char *renamed_names[][2] = {SETTINGS_RENAMED(RENAMED_NAMES){NULL, NULL}};
+
 static void old_names_are_listed_and_lead_to_settings(void **state)
 {
-    static const char *const names[][2] = {SETTINGS_RENAMED(RENAMED_NAMES){NULL, NULL}};
+    const char *(*names)[2] = renamed_names;
     struct buffer out;
     char line[128];
 
@@ -105,6 +108,33 @@ static void old_names_are_listed_and_lead_to_settings(void **state)
     free(text);
 }
 
+static const struct range *range_of(const char *name)
+{
+    for (int i = 0; i < RANGES; i++)
+        if (strcmp(ranges[i].name, name) == 0)
+            return &ranges[i];
+    fail();
+    return NULL;
+}
+
+static void old_names_are_read_if_the_new_one_is_unset(void **state)
+{
+    const char *(*names)[2] = renamed_names;
+    char errors[256], least[32];
+
+    (void)state;
+    for (size_t i = 0; names[i][0]; i++) {
+        const struct range *range = range_of(names[i][1]);
+        assert_int_equal(read_with(names[i][0], range->max, errors), 0);
+        assert_true(read_with(names[i][0], range->max + 1, errors) < 0);
+        assert_non_null(strstr(errors, names[i][0]));
+        snprintf(least, sizeof least, "%" PRId64, range->min);
+        setenv(names[i][1], least, 1);
+        assert_int_equal(read_with(names[i][0], range->max + 1, errors), 0);
+        unsetenv(names[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +142,7 @@ int main(void)
         cmocka_unit_test(one_beyond_is_refused_by_name_value_and_range),
         cmocka_unit_test(help_lists_every_setting),
         cmocka_unit_test(old_names_are_listed_and_lead_to_settings),
+        cmocka_unit_test(old_names_are_read_if_the_new_one_is_unset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void on_timer(void *arg)
         gateway->tail_check->by_store = false;
     loop_timer_set(gateway->tail_check->timer, gateway->tail_check->cursor
                                                    ? SLICE_PAUSE_MS
-                                                   : gateway->options.settings.head_check_ms);
+                                                   : gateway->options.settings.tail_check_ms);
 }
 
 void tail_check_all(struct gateway *gateway)
@@ -197,7 +197,7 @@ int tail_check_new(struct gateway *gateway)
     gateway->tail_check = memory_must_new(sizeof *gateway->tail_check);
     int r = loop_timer_new(gateway->loop, on_timer, gateway, &gateway->tail_check->timer);
     if (r >= 0)
-        loop_timer_set(gateway->tail_check->timer, gateway->options.settings.head_check_ms);
+        loop_timer_set(gateway->tail_check->timer, gateway->options.settings.tail_check_ms);
     return r;
 }
 

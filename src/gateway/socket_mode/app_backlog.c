@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The app backlog: events kept in Postgres for apps in Socket Mode (sql/13_push.sql). Workers store
-// each event, and an ack ends it. An event that was not acked in time, or arrived while the app had
-// no socket, becomes due, and is taken by any gateway with a socket of the app.
+// The app backlog: events kept in Postgres for apps in Socket Mode (sql/13_events_api.sql). Workers
+// store each event, and an ack ends it. An event that was not acked in time, or arrived while the
+// app had no socket, becomes due, and is taken by any gateway with a socket of the app.
 #include "app_backlog.h"
 
 #include "../core.h"
@@ -240,8 +240,8 @@ void app_backlog_take(struct gateway *gateway)
     params_close_array(&params);
     if (count == 0)
         return;
-    params_int(&params, gateway->options.settings.link_ack_ms);
-    params_int(&params, gateway->options.settings.link_attempts_max);
+    params_int(&params, gateway->options.settings.app_socket_ack_ms);
+    params_int(&params, gateway->options.settings.app_socket_attempts_max);
     gateway->envelopes->taken_ms = loop_now_ms(gateway->loop);
     gateway->envelopes->take_asked = true;
     gateway_ask(gateway);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The app backlog: events that wait for apps in Postgres (sql/13_push.sql).
+// The app backlog: events that wait for apps in Postgres (sql/13_events_api.sql).
 #pragma once
 
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct app_event {
     int64_t attempt;
 };
 
-// The app still has sockets: keeps events for it for another link_keep_s.
+// The app still has sockets: keeps events for it for another app_socket_keep_s.
 void app_backlog_extend(const struct app *app);
 void app_backlog_end(struct gateway *gateway); // the gateway is being freed
 

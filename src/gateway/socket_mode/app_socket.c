@@ -74,7 +74,7 @@ static void hello_send(struct app_socket *app_socket, int64_t connections)
     json_open_object(&w);
     json_key_string(&w, "host", gateway->device);
     json_key_int(&w, "build_number", 1);
-    json_key_int(&w, "approximate_connection_time", gateway->options.settings.link_life_s);
+    json_key_int(&w, "approximate_connection_time", gateway->options.settings.app_socket_life_s);
     json_close_object(&w);
     json_key(&w, "connection_info");
     json_open_object(&w);
@@ -104,11 +104,11 @@ static void app_socket_disconnect(struct connection *c, const char *reason)
 static void app_socket_greet(struct app_socket *app_socket, int64_t connections)
 {
     struct connection *c = app_socket->connection;
-    if (connections <= c->gateway->options.settings.links_max) {
+    if (connections <= c->gateway->options.settings.app_sockets_max) {
         hello_send(app_socket, connections);
         return;
     }
-    metric_add(METRIC_LINKS_TOO_MANY, 1);
+    metric_add(METRIC_APP_SOCKETS_TOO_MANY, 1);
     app_socket_disconnect(c, "too_many_websockets");
     connection_close(c, CLOSE_POLICY, "too many connections of the app");
 }
@@ -144,7 +144,7 @@ static void hello_ask(struct connection *c)
     }
     list_append(&app_socket->app->sockets, &app_socket->app_link);
     app_socket->ends_ms =
-        loop_now_ms(c->gateway->loop) + c->gateway->options.settings.link_life_s * 1000;
+        loop_now_ms(c->gateway->loop) + c->gateway->options.settings.app_socket_life_s * 1000;
     greeting->gateway = c->gateway;
     memcpy(greeting->app_id, app_socket->app->id, sizeof greeting->app_id);
     memcpy(greeting->connection_id, c->id, sizeof greeting->connection_id);
@@ -274,9 +274,9 @@ static const struct connection_ops app_socket_ops = {
 void app_sockets_refresh(struct gateway *gateway)
 {
     const struct gateway_options *options = &gateway->options;
-    int64_t shorter_s = options->settings.presence_ttl_s < options->settings.link_keep_s
+    int64_t shorter_s = options->settings.presence_ttl_s < options->settings.app_socket_keep_s
                             ? options->settings.presence_ttl_s
-                            : options->settings.link_keep_s;
+                            : options->settings.app_socket_keep_s;
     int64_t now_ms = loop_now_ms(gateway->loop);
     for (struct app *app = gateway->envelopes->apps; app; app = app->hh.next) {
         if (now_ms - app->counted_ms < shorter_s * 1000 / 3)

@@ -98,7 +98,7 @@ static void envelope_send(struct envelope *envelope, struct app_socket *app_sock
     envelope->sent = app_socket;
     envelope->state = ENVELOPE_SENT;
     envelope->due_ms = loop_now_ms(c->gateway->loop) +
-                       (c->gateway->options.settings.link_ack_ms << envelope->attempt);
+                       (c->gateway->options.settings.app_socket_ack_ms << envelope->attempt);
     metric_add(METRIC_ENVELOPES_SENT, 1);
     metric_add(METRIC_ENVELOPES_AGAIN, envelope->attempt > 0);
     if (!buffer_failed(&out))
@@ -115,7 +115,7 @@ static void timer_start(struct gateway *gateway)
 
 static struct envelope *envelope_new(struct app *app, const struct app_event *event)
 {
-    bool has_room = app->envelope_count < app->gateway->options.settings.link_queue_max;
+    bool has_room = app->envelope_count < app->gateway->options.settings.app_socket_queue_max;
     struct envelope *envelope = has_room ? calloc(1, sizeof *envelope + event->length) : NULL;
     if (!envelope)
         return NULL;
@@ -136,7 +136,8 @@ static struct envelope *envelope_new(struct app *app, const struct app_event *ev
 static void envelope_return(struct app *app, struct envelope *envelope)
 {
     envelope->state = ENVELOPE_OVER;
-    envelope->due_ms = loop_now_ms(app->gateway->loop) + app->gateway->options.settings.link_ack_ms;
+    envelope->due_ms =
+        loop_now_ms(app->gateway->loop) + app->gateway->options.settings.app_socket_ack_ms;
     envelope->returns = true;
 }
 

@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Events for apps: the queue for events_url and for app sockets (Socket Mode), called links here, and their attempts.
+-- Events for apps: the queue for events_url and for app sockets (Socket Mode), and their attempts.
 
 -- Stores events, each once, for apps whose bot has been in the channel since before the event, as long as there is room: for apps with a
--- URL, and for apps that had a link within `link_keep_s`. For the latter an event is due after `link_wait_ms`, which gives open links time
--- to deliver it. The event app_mention has the negated seq of its message, and goes to apps whose bot is `named` ("U1 U2 ").
+-- URL, and for apps that had a socket within `app_socket_keep_s`. For the latter an event is due after `app_socket_wait_ms`, which gives open
+-- sockets time to deliver it. The event app_mention has the negated seq of its message, and goes to apps whose bot is `named` ("U1 U2 ").
 CREATE FUNCTION app_events_add(workspaces text[], channels text[], seqs bigint[], tss bigint[], frames text[], names text[], named text[],
-                               url_max bigint, total_max bigint, link_max bigint, link_keep_s bigint, link_wait_ms bigint)
-RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql VOLATILE AS $$
+                               url_max bigint, total_max bigint, app_socket_max bigint, app_socket_keep_s bigint, app_socket_wait_ms bigint)
+RETURNS TABLE (kept bigint, dropped bigint, app_sockets_dropped bigint) LANGUAGE sql VOLATILE AS $$
     WITH wanted AS (
-        SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame, a.events_url IS NULL AS by_link,
-               CASE WHEN a.events_url IS NULL THEN link_max ELSE url_max END AS app_max,
+        SELECT a.id AS app, e.channel, e.seq, e.ts, e.frame, a.events_url IS NULL AS by_socket,
+               CASE WHEN a.events_url IS NULL THEN app_socket_max ELSE url_max END AS app_max,
                row_number() OVER (PARTITION BY a.id ORDER BY e.ts, e.seq) AS app_rank, row_number() OVER (ORDER BY e.ts, e.seq) AS rank
         FROM unnest(workspaces, channels, seqs, tss, frames, names, named) AS e (workspace, channel, seq, ts, frame, name, named)
         JOIN apps a ON a.workspace_id = e.workspace AND (e.seq > 0 OR a.bot_user_id = ANY (string_to_array(e.named, ' ')))
             AND (a.events = '' OR e.name = ANY (string_to_array(a.events, ',')))
-            AND (a.events_url IS NOT NULL OR (a.linked_since <= e.ts AND a.linked_at > now() - link_keep_s * interval '1 second'))
+            AND (a.events_url IS NOT NULL OR (a.linked_since <= e.ts AND a.linked_at > now() - app_socket_keep_s * interval '1 second'))
         JOIN users u ON u.id = a.bot_user_id AND u.active
         JOIN channel_members m ON m.channel_id = e.channel AND m.user_id = a.bot_user_id AND m.active AND m.member_seq <= abs(e.seq)
         WHERE NOT EXISTS (SELECT 1 FROM app_events k WHERE k.app_id = a.id AND k.channel_id = e.channel AND k.seq = e.seq)
@@ -29,14 +29,14 @@ RETURNS TABLE (kept bigint, dropped bigint, links_dropped bigint) LANGUAGE sql V
     ), added AS (
         INSERT INTO app_events (app_id, channel_id, seq, happened, frame, due_at)
         SELECT s.app, s.channel, s.seq, s.ts, s.frame,
-               clock_timestamp() + CASE WHEN s.by_link THEN link_wait_ms ELSE 0 END * interval '1 millisecond'
+               clock_timestamp() + CASE WHEN s.by_socket THEN app_socket_wait_ms ELSE 0 END * interval '1 millisecond'
         FROM sorted s WHERE s.has_room
         ORDER BY s.app, s.channel, s.seq -- as acks lock them
         ON CONFLICT DO NOTHING -- acked meanwhile
         RETURNING app_id
     )
-    SELECT (SELECT count(*) FROM added), count(*) FILTER (WHERE NOT s.has_room AND NOT s.by_link),
-           count(*) FILTER (WHERE NOT s.has_room AND s.by_link)
+    SELECT (SELECT count(*) FROM added), count(*) FILTER (WHERE NOT s.has_room AND NOT s.by_socket),
+           count(*) FILTER (WHERE NOT s.has_room AND s.by_socket)
     FROM sorted s
 $$;
 
@@ -98,7 +98,7 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
     FROM unnest(the_apps, seqs, waits) AS s (app, seq, wait) WHERE a.id = s.app AND s.seq = 0 AND NOT a.url_verified
 $$;
 
--- The workspaces with an app for which events are stored, or may be at any moment: an app with a URL, or one that was created or had a link
+-- The workspaces with an app for which events are stored, or may be at any moment: an app with a URL, or one that was created or had a socket
 -- within a day.
 CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STABLE AS $$
     SELECT DISTINCT a.workspace_id FROM apps a
@@ -106,26 +106,26 @@ CREATE FUNCTION app_workspaces() RETURNS TABLE (workspace text) LANGUAGE sql STA
        OR a.created > extract(epoch FROM now()) - 86400 ORDER BY 1
 $$;
 
--- Deletes at most `most` rows: those that have waited longer than `keep_s` (`link_keep_s` for links), and those that were completed 10
--- minutes ago. Returns how many were waiting, and whether there may be more.
-CREATE FUNCTION app_events_clean(keep_s bigint, link_keep_s bigint, most bigint)
-RETURNS TABLE (dropped bigint, links_dropped bigint, has_more boolean) LANGUAGE sql VOLATILE AS $$
+-- Deletes at most `most` rows: those that have waited longer than `keep_s` (`app_socket_keep_s` for app sockets), and those that were
+-- completed 10 minutes ago. Returns how many were waiting, and whether there may be more.
+CREATE FUNCTION app_events_clean(keep_s bigint, app_socket_keep_s bigint, most bigint)
+RETURNS TABLE (dropped bigint, app_sockets_dropped bigint, has_more boolean) LANGUAGE sql VOLATILE AS $$
     WITH expired AS MATERIALIZED (
         SELECT e.ctid AS place FROM app_events e JOIN apps a ON a.id = e.app_id
-        WHERE e.queued_at < now() - least(keep_s, link_keep_s, 600) * interval '1 second' AND (SELECT clock_hold_us()) = 0
+        WHERE e.queued_at < now() - least(keep_s, app_socket_keep_s, 600) * interval '1 second' AND (SELECT clock_hold_us()) = 0
           AND CASE WHEN e.frame IS NULL THEN e.due_at < now() - interval '10 minutes'
-              ELSE e.queued_at < now() - CASE WHEN a.events_url IS NULL THEN link_keep_s ELSE keep_s END * interval '1 second' END
+              ELSE e.queued_at < now() - CASE WHEN a.events_url IS NULL THEN app_socket_keep_s ELSE keep_s END * interval '1 second' END
         LIMIT most FOR UPDATE OF e SKIP LOCKED
     ), gone AS (
         DELETE FROM app_events e USING apps a
         WHERE e.ctid = ANY (ARRAY(SELECT x.place FROM expired x)) AND a.id = e.app_id
-        RETURNING e.frame IS NOT NULL AS waited, a.events_url IS NULL AS by_link
+        RETURNING e.frame IS NOT NULL AS waited, a.events_url IS NULL AS by_socket
     )
-    SELECT count(*) FILTER (WHERE waited AND NOT by_link), count(*) FILTER (WHERE waited AND by_link), count(*) = most FROM gone
+    SELECT count(*) FILTER (WHERE waited AND NOT by_socket), count(*) FILTER (WHERE waited AND by_socket), count(*) = most FROM gone
 $$;
 
--- Notes that an app is about to open a link. Events are stored for it from now on, or without interruption if it had a link within
--- `keep_s`. `by_socket`: whether the app uses links rather than a URL.
+-- Notes that an app is about to open a socket. Events are stored for it from now on, or without interruption if it had one within
+-- `keep_s`. `by_socket`: whether the app uses sockets rather than a URL.
 CREATE FUNCTION app_linked(app text, keep_s bigint) RETURNS TABLE (by_socket boolean) LANGUAGE sql VOLATILE AS $$
     UPDATE apps a SET linked_at = now(),
         linked_since = CASE WHEN a.linked_at > now() - keep_s * interval '1 second' THEN a.linked_since ELSE clock_us() END
