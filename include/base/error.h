@@ -72,6 +72,9 @@
     X(INVALID_PRESENCE, 400, "invalid_presence")                                                   \
     X(INVALID_KEY, 400, "invalid_key")                                                             \
     X(INVALID_TOKEN, 400, "invalid_token")                                                         \
+    X(BAD_TIMESTAMP, 400, "bad_timestamp")                                                         \
+    X(NO_ITEM_SPECIFIED, 400, "no_item_specified")                                                 \
+    X(INVALID_NAME, 400, "invalid_name")                                                           \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
@@ -89,6 +92,14 @@
     X(METADATA_TOO_LARGE, 413, "metadata_too_large")                                               \
     X(REQUEST_TOO_LARGE, 413, "request_too_large")                                                 \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                               \
+    X(ALREADY_REACTED, 409, "already_reacted")                                                     \
+    X(NO_REACTION, 404, "no_reaction")                                                             \
+    X(TOO_MANY_EMOJI, 409, "too_many_emoji")                                                       \
+    X(TOO_MANY_REACTIONS, 409, "too_many_reactions")                                               \
+    X(ALREADY_PINNED, 409, "already_pinned")                                                       \
+    X(NO_PIN, 404, "no_pin")                                                                       \
+    X(NOT_PINNABLE, 400, "not_pinnable")                                                           \
+    X(TOO_MANY_PINS, 409, "too_many_pins")                                                         \
     X(STRATEGY_UNSUPPORTED, 409, "strategy_unsupported")                                           \
     X(TOO_MANY_READ_MESSAGES, 409, "too_many_read_messages")                                       \
     X(RATELIMITED, 429, "ratelimited")

@@ -6,6 +6,9 @@
 
 // auth.c
 method_fn api_test, auth_test, auth_revoke;
+// reactions.c, pins.c
+method_fn reactions_add, reactions_remove, reactions_get, reactions_list, pins_add, pins_remove,
+    pins_list;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c

@@ -61,9 +61,22 @@ static bool is_name(const char *known, const char *name, size_t length)
     return known && strlen(known) == length && memcmp(known, name, length) == 0;
 }
 
+static bool is_note_name(const char *name, size_t length)
+{
+    char note[EVENT_NOTE_SIZE];
+
+    if (length >= sizeof note)
+        return false;
+    memcpy(note, name, length);
+    note[length] = '\0';
+    return event_note_is_slacks(note);
+}
+
 bool callback_name_is_known(const char *name, size_t length)
 {
     if (is_name("app_mention", name, length))
+        return true;
+    if (is_note_name(name, length))
         return true;
     for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++)
         for (enum channel_type type = 0; type < CHANNEL_TYPE_MAX; type++)

@@ -32,6 +32,8 @@ void message_read(const struct result *result, int row, int column, struct messa
         .reply_users = result_text(result, row, c + 18),
         .root_text = result_text(result, row, c + 19),
         .reply_users_count = result_int(result, row, c + 20),
+        .notes = result_text(result, row, c + 21),
+        .notes_length = result_length(result, row, c + 21),
     };
 }
 
@@ -136,6 +138,10 @@ void message_write_members(struct json_writer *w, const struct message *message,
     if (message->extra_length > 2) { // more than {}: write its members without the braces
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, message->extra + 1, message->extra_length - 2);
+    }
+    if (message->notes_length > 0) {
+        buffer_append_byte(w->out, ',');
+        buffer_append(w->out, message->notes, message->notes_length);
     }
 }
 

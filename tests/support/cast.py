@@ -7,6 +7,7 @@ from tools import authorization
 MESSAGE = {"channel": "<channel>", "ts": "<ts>"}
 THREAD = {"channel": "<channel>", "thread_ts": "<ts>"}
 CHANNEL = {"channel": "<channel>"}
+ITEM = {"channel": "<channel>", "timestamp": "<ts>"}
 ADDRESS = {"url": "https://push.example/_matrix/push/v1/notify", "pushkey": "<name>"}
 
 PROVIDER = {"kind": "jwt", "issuer": "https://issuer.example", "audience": "tidings", "secret": "s" * 32}
@@ -37,6 +38,12 @@ ARGUMENTS = {
     "threads.mark": {**THREAD, "ts": "<ts>"},
     "threads.follow": THREAD,
     "threads.unfollow": THREAD,
+    "reactions.add": {**ITEM, "name": "<name>"},
+    "reactions.remove": {**ITEM, "name": "<reaction>"},
+    "reactions.get": ITEM,
+    "reactions.list": {"user": "<creator>"},
+    "pins.add": {**CHANNEL, "timestamp": "<unpinned>"},
+    "pins.remove": {**CHANNEL, "timestamp": "<pinned>"},
     "events.sync": {"since": "e1.1.1.1.0"},
     "users.info": {"user": "<creator>"},
     "users.conversations": {"user": "<creator>"},
@@ -156,6 +163,23 @@ class Scene:
         name = fresh_name("provider")
         self._admin.ok("admin.auth.providers.create", name=name, **PROVIDER)
         return name
+
+    @property
+    def reaction(self):
+        """The caller's to the message, if they may react."""
+        self._caller.call("reactions.add", channel=self.channel, timestamp=self.ts, name="tada")
+        return "tada"
+
+    @property
+    def pinned(self):
+        """The message, pinned if the caller may do that."""
+        self._caller.call("pins.add", channel=self.channel, timestamp=self.ts)
+        return self.ts
+
+    @property
+    def unpinned(self):
+        self._caller.call("pins.remove", channel=self.channel, timestamp=self.ts)
+        return self.ts
 
     @property
     def snooze(self):

@@ -226,7 +226,8 @@ static void pages_ask(struct resume *resume, struct behind *first)
     }
     resume_ask(resume);
     // In a lane apart from the short reads, which posts wait for: many clients may resume at once.
-    pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page, on_pages, resume);
+    pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page,
+               resume->actor->user_id, on_pages, resume);
 }
 
 // The pass of a call ends at the snapshot of the backlog's first call: later events are for the
