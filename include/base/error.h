@@ -38,6 +38,11 @@
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
     X(PROVIDER_NOT_FOUND, 404, "provider_not_found")                                               \
+    X(BOT_NOT_FOUND, 404, "bot_not_found")                                                         \
+    X(USERS_NOT_FOUND, 404, "users_not_found")                                                     \
+    X(EMOJI_NOT_FOUND, 404, "emoji_not_found")                                                     \
+    X(EMOJI_LIMIT_REACHED, 409, "emoji_limit_reached")                                             \
+    X(NOT_ADMIN, 403, "not_admin")                                                                 \
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
     X(WEBHOOK_NOT_FOUND, 404, "webhook_not_found")                                                 \
     X(TOO_MANY_WEBHOOKS, 409, "too_many_webhooks")                                                 \
@@ -77,6 +82,7 @@
     X(INVALID_NAME, 400, "invalid_name")                                                           \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
+    X(INVALID_PROFILE, 400, "invalid_profile")                                                     \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
     X(INVALID_NAME_SPECIALS, 400, "invalid_name_specials")                                         \
     X(INVALID_NAME_PUNCTUATION, 400, "invalid_name_punctuation")                                   \

@@ -204,7 +204,7 @@ static void ephemeral_linked(void *arg, bool good)
 {
     struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
 
-    if (good)
+    if (good && content_complete(ephemeral->invocation, &ephemeral->content))
         destination_find(ephemeral->invocation, ephemeral->channel, destination_found, ephemeral);
     else
         ephemeral_free(ephemeral);

@@ -251,7 +251,7 @@ static void post_linked(void *arg, bool good)
 {
     struct posting *posting = CAST(posting, arg);
 
-    if (!good) {
+    if (!good || !content_complete(posting->invocation, &posting->content)) {
         posting_end(posting);
         return;
     }

@@ -21,11 +21,11 @@
 // Bounds are exclusive: the history between `after` and `before`.
 #define HISTORY_SELECT(order)                                                                      \
     "SELECT a.error, " MESSAGE_SELECT("r", "$2") ", " MESSAGE_READER_SELECT(                       \
-        "v") ", (SELECT u.unread FROM unread_rows u WHERE $7 AND u.channel_id = $3 AND "           \
+        "v") ", (SELECT u.unread FROM unread_rows u WHERE $8 AND u.channel_id = $3 AND "           \
              "u.user_id = $2 AND u.strategy_in_use <> 3), (SELECT c.strategy_in_use FROM "         \
              "channels "                                                                           \
-             "c WHERE $7 AND c.id = $3), (SELECT count(*) FROM pin_rows p WHERE p.channel_id = "   \
-             "$3) FROM (SELECT channel_refusal($1, $2, $3) AS error) a "                           \
+             "c WHERE $8 AND c.id = $3), (SELECT count(*) FROM pin_rows p WHERE p.channel_id = "   \
+             "$3) FROM (SELECT history_refusal($1, $2, $3, $7) AS error) a "                       \
              "LEFT JOIN LATERAL (SELECT * "                                                        \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
              "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \
@@ -37,11 +37,11 @@ static const struct statement HISTORY_UPWARD = {"history_upward", HISTORY_SELECT
 static const struct statement REPLIES = {
     "replies",
     "SELECT a.error, " MESSAGE_SELECT("r", "$2") ", " MESSAGE_READER_SELECT(
-        "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+        "v") " FROM (SELECT history_refusal($1, $2, $3, $7) AS error) a LEFT JOIN LATERAL ("
              " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts "
-             "= $7 AND (NOT m.deleted OR m.reply_count > 0))"
+             "= $8 AND (NOT m.deleted OR m.reply_count > 0))"
              " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 "
-             "AND m.thread_ts = $7 AND m.ts > $4"
+             "AND m.thread_ts = $8 AND m.ts > $4"
              " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true" READER
              " ORDER BY r.ts",
 };
@@ -116,8 +116,7 @@ static struct span *take_span(struct invocation *invocation, int64_t limit, int6
     invocation->state = span;
     span->limit = limit;
     if (!take_channel(invocation, &span->channel_id) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, limit_max, &span->limit) ||
-        !take_bounds(invocation, span))
+        !take_limit(invocation, limit_max, &span->limit) || !take_bounds(invocation, span))
         return NULL;
     return span;
 }
@@ -132,6 +131,7 @@ static void span_params(const struct invocation *invocation, struct params *para
     params_int(params, span->after);
     params_int(params, span->before);
     params_int(params, span->limit + 1);
+    params_bool(params, invocation->actor->type == 'u');
 }
 
 // Whether the caller may read the channel. False: the error was replied.
@@ -383,7 +383,7 @@ void channels_events(struct invocation *invocation)
     if (!take_channel(invocation, &channel_id) || !take_text(invocation, "after_seq", &after_seq) ||
         !take_optional_int(invocation, "after_seq", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2,
                            &span->after_seq) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIST_MAX, &span->limit))
+        !take_limit(invocation, LIST_MAX, &span->limit))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);

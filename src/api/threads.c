@@ -191,8 +191,7 @@ static bool take_list_page(struct invocation *invocation, bool *unread_only, int
     const char *text = NULL;
 
     if (!take_optional_bool(invocation, "unread_only", unread_only) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, limit) ||
-        !take_cursor(invocation, "t1", &text))
+        !take_limit(invocation, LIMIT_MAX, limit) || !take_cursor(invocation, "t1", &text))
         return false;
     if (!text || page_parse(text, page))
         return true;

@@ -45,8 +45,8 @@ const char *callback_name(enum event_kind kind, enum channel_type type)
     case EVENT_DELETE:
         return messages[type];
     case EVENT_JOIN:
-        return type == CHANNEL_IM ? NULL : event_type(kind, type);
     case EVENT_LEAVE:
+        return event_is_slacks(kind, type, event_type(kind, type)) ? event_type(kind, type) : NULL;
     case EVENT_ARCHIVE:
     case EVENT_UNARCHIVE:
     case EVENT_RENAME:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All kinds of callers, and a valid call of each method."""
 from tests.support.provider_keys import address, service_account
-from tests.support.workspace import fresh_name
+from tests.support.workspace import Member, fresh_name
 from tools import authorization
 
 MESSAGE = {"channel": "<channel>", "ts": "<ts>"}
@@ -48,6 +48,15 @@ ARGUMENTS = {
     "users.info": {"user": "<creator>"},
     "users.conversations": {"user": "<creator>"},
     "users.getPresence": {"user": "<creator>"},
+    "users.lookupByEmail": {"email": "<email>"},
+    "users.search": {"query": "a"},
+    "users.profile.get": {"user": "<creator>"},
+    "users.profile.set": {"profile": '{"title": "x"}'},
+    "bots.info": {"bot": "<bot_id>"},
+    "dnd.teamInfo": {"users": "U0000000000"},
+    "admin.users.update": {"user_id": "<target>", "real_name": "x"},
+    "admin.emoji.add": {"name": "<name>", "url": "https://x.example/a.png"},
+    "admin.emoji.remove": {"name": "<emoji>"},
     "users.setPresence": {"presence": "auto"},
     "admin.workspaces.create": {"name": "<name>", "domain": "<name>"},
     "admin.users.create": {"name": "<name>"},
@@ -83,7 +92,7 @@ WITHOUT_CHANNEL = {
 # What they do to a channel would be seen by the next caller.
 DESTRUCTIVE = {"chat.delete", "channels.join", "channels.leave", "channels.invite", "channels.kick", "channels.archive",
                "channels.unarchive"}
-IDS = {"<channel>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>", "<webhook>"}
+IDS = {"<channel>", "<bot_id>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>", "<webhook>"}
 
 
 class Cast:
@@ -94,6 +103,8 @@ class Cast:
         self.admin = self.workspace.admin
         self.creator, self.member, outsider, revoked, self.target, self.guest = self.workspace.users(6)
         self.bot = self.workspace.bot()
+        self.email = f"{fresh_name('guest')}@example.org"
+        self.workspace.user(email=self.email)
         self.admin_in = self.workspace.user(is_admin=True)
         app = self.admin.ok("admin.apps.create", name="x", bot_user_id=self.bot.id)
         self.admin.ok("admin.tokens.revoke", revoke_token=revoked.token)
@@ -102,8 +113,15 @@ class Cast:
             "operator": environment.client(environment.operator_token), "stranger": environment.workspace().admin,
             "outsider": outsider, "member": self.member, "creator": self.creator, "bot": self.bot, "admin": self.admin,
             "admin_in": self.admin_in,
+            **{kind: self._restricted(environment, kind) for kind in ("groups", "im", "mpim")},
         }
         self._channels = {}
+
+    def _restricted(self, environment, kind):
+        """The member, by a token that is restricted to a type of channel."""
+        scopes = f"{kind}:history,{kind}:read,{kind}:write,chat:write,users:read"
+        token = self.admin.ok("admin.tokens.create", user_id=self.member.id, scopes=scopes)["token"]
+        return Member(environment.urls[0], token, self.member.id, self.member.name, None)
 
     def channel(self, kind, caller):
         """A channel of the kind, and a message of its creator's; direct: of the creator and the caller, if such a one is in."""
@@ -134,6 +152,7 @@ class Scene:
     def __init__(self, cast, kind, caller):
         self._admin, self._caller, self._target = cast.admin, caller, cast.target
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
+        self.bot_id, self.email = cast.bot.bot_id, cast.email
         self.name = fresh_name("made")
         if kind != authorization.NO_KIND:
             self.channel, self.ts = cast.channel(kind, caller)
@@ -180,6 +199,10 @@ class Scene:
     def unpinned(self):
         self._caller.call("pins.remove", channel=self.channel, timestamp=self.ts)
         return self.ts
+    @property
+    def emoji(self):
+        self._admin.ok("admin.emoji.add", name=self.name, url="https://x.example/a.png")
+        return self.name
 
     @property
     def snooze(self):

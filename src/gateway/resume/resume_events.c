@@ -53,10 +53,11 @@ static void row_send(struct resume *resume, struct behind *behind, const struct 
         return;
     }
     resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
-    if (row->kind == EVENT_NOTE && !event_note_is_slacks(row->note))
-        resume_send_own(resume, row->note, &frame);
+    const char *type = page_row_type(row);
+    if (event_is_slacks(row->kind, row->channel_type, type))
+        resume_send(resume, type, &frame);
     else
-        resume_send(resume, page_row_type(row), &frame);
+        resume_send_own(resume, type, &frame);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
 }
