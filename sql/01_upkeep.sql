@@ -99,7 +99,7 @@ CREATE FUNCTION change_log_cut() RETURNS void LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Deletes a table's expired rows, in pieces of about `budget_ms`. A piece walks the table from block `first`, in the order of the disk, so
--- that no index has to be maintained for it. `state`: 'elsewhere', another instance is at it; 'going', call again with `next`; 'gone', that
+-- that no index has to be maintained for it. Reactions are kept for as long as messages: their key leads to those that expired. `state`: 'elsewhere', another instance is at it; 'going', call again with `next`; 'gone', that
 -- was the last piece.
 CREATE FUNCTION rows_expire(table_name text, first bigint, key_days integer, budget_ms integer,
                             OUT state text, OUT next bigint, OUT rows bigint)
@@ -109,10 +109,17 @@ DECLARE
     of_blocks text := format('FROM %I r WHERE r.ctid >= $1 AND r.ctid < $2 AND %s', table_name, expired_condition(table_name, key_days));
     until timestamptz := clock_timestamp() + budget_ms * interval '1 millisecond';
     batch_rows bigint;
+    has_more boolean;
 BEGIN
     rows := 0;
     next := first;
     state := CASE WHEN upkeep_try() THEN 'going' ELSE 'elsewhere' END;
+    IF state = 'going' AND table_name = 'reactions' THEN
+        SELECT e.rows, e.has_more INTO rows, has_more FROM reactions_expire(until) e;
+        state := CASE WHEN has_more THEN 'going' ELSE 'gone' END;
+        next := CASE WHEN has_more THEN first + 1 END;
+        RETURN;
+    END IF;
     IF state = 'going' AND table_name = 'change_log' AND first = 0 THEN
         PERFORM change_log_cut();
     END IF;

@@ -151,6 +151,33 @@ BEGIN
     RETURN (SELECT m.body FROM messages m WHERE m.channel_id = channel AND m.ts = at);
 END $$;
 
+-- What was noted about a message, as members of its object: its reactions, each with at most 50 of its users, `viewer` first; where it is
+-- pinned. NULL: nothing. Names and ids have no characters that JSON escapes.
+CREATE FUNCTION message_notes(channel text, at bigint, viewer text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT NULLIF(concat_ws(',',
+            '"reactions":[' || (
+                SELECT string_agg('{"name":"' || c.name || '","users":[' || u.ids || '],"count":' || c.count || '}', ',' ORDER BY c.seq)
+                FROM reaction_counts c CROSS JOIN LATERAL (
+                    SELECT string_agg('"' || w.user_id || '"', ',' ORDER BY w.user_id <> viewer, w.seq) AS ids
+                    FROM (SELECT k.user_id, k.seq FROM (
+                              (SELECT r.user_id, r.seq FROM reactions r
+                               WHERE r.ts = at AND r.channel_id = channel AND r.user_id = viewer AND r.name = c.name)
+                              UNION
+                              (SELECT r.user_id, r.seq FROM reactions r
+                               WHERE r.ts = at AND r.channel_id = channel AND r.name = c.name ORDER BY r.seq LIMIT 50)) k
+                          ORDER BY k.user_id <> viewer, k.seq LIMIT 50) w) u
+                WHERE c.ts = at AND c.channel_id = channel) || ']',
+            (SELECT '"pinned_to":["' || p.channel_id || '"]' FROM pins p WHERE p.channel_id = channel AND p.ts = at)), ''));
+END $$;
+
+-- The app that a bot belongs to, or an id in place of one: Slack's bots have all an app. PL/pgSQL, as above.
+CREATE FUNCTION bot_app_id(bot_user text, bot text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce((SELECT a.id FROM apps a WHERE a.bot_user_id = bot_user ORDER BY a.created, a.id LIMIT 1), 'A' || substr(bot, 2));
+END $$;
+
 -- A message with all that is needed to render it. src/chat/message.c reads the columns after channel_id by position.
 CREATE VIEW message_rows AS
     SELECT m.channel_id, m.ts, m.seq, m.ord, m.user_id, u.bot_id, m.subtype, CASE WHEN m.deleted THEN '' ELSE m.body END AS body,
@@ -158,7 +185,10 @@ CREATE VIEW message_rows AS
            m.client_msg_id, m.edited_ts, m.edited_by, m.deleted, m.counted, coalesce(t.reply_count, 0) AS reply_count,
            coalesce(t.latest_reply, 0) AS latest_reply, array_to_string(t.reply_users, ',') AS reply_users,
            CASE WHEN m.broadcast THEN message_body(m.channel_id, m.thread_ts) END AS root_body,
-           coalesce(t.reply_users_count, 0) AS reply_users_count
+           coalesce(t.reply_users_count, 0) AS reply_users_count,
+           CASE WHEN u.bot_id IS NOT NULL THEN bot_app_id(u.id, u.bot_id) END AS bot_app_id,
+           CASE WHEN u.bot_id IS NOT NULL THEN u.real_name END AS bot_name, CASE WHEN u.bot_id IS NOT NULL THEN u.updated END AS bot_updated,
+           m.noted AND NOT m.deleted AS noted
     FROM messages m
     LEFT JOIN users u ON u.id = m.user_id
     -- OFFSET 0: one lookup per message, never all threads of its channel.
@@ -202,14 +232,15 @@ CREATE FUNCTION outbox_events(ids text[]) RETURNS TABLE (
     ts bigint, message_seq bigint, ord bigint, user_id text, bot_id text, subtype text, body text, extra text, thread_ts bigint,
     parent_user text, broadcast boolean, client_msg_id text, edited_ts bigint, edited_by text, deleted boolean,
     counted boolean, reply_count integer, latest_reply bigint, reply_users text, root_body text,
-    reply_users_count integer
+    reply_users_count integer, bot_app_id text, bot_name text, bot_updated bigint, notes text
 ) LANGUAGE sql STABLE SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT o.id, e.kind, c.id, c.workspace_id, e.seq, coalesce(h.event_ts, e.ts), coalesce(e.about, r.user_id, ''), o.previous,
            o.previous_extra, c.name, c.type, c.creator, c.created, coalesce(s.seq, c.seq), coalesce(s.ord, c.ord),
            m.epoch, m.ts, m.seq, m.ord, m.own, coalesce(s.posts, m.posts), m.member_seq, m.active, c.strategy_in_use, c.generation, m.number,
            h.name, h.data, r.ts, r.seq, r.ord, r.user_id, r.bot_id, r.subtype, r.body, r.extra, r.thread_ts, r.parent_user, r.broadcast,
            r.client_msg_id, r.edited_ts, r.edited_by, r.deleted, r.counted, r.reply_count, r.latest_reply, r.reply_users, r.root_body,
-           r.reply_users_count
+           r.reply_users_count, r.bot_app_id, r.bot_name, r.bot_updated,
+           CASE WHEN r.noted AND e.kind <> 'note' THEN message_notes(e.channel, r.ts, '') END
     FROM outbox o
     CROSS JOIN LATERAL outbox_entries(o) AS e
     JOIN channels c ON c.id = e.channel

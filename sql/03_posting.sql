@@ -502,6 +502,9 @@ BEGIN
     IF (found.message).thread_ts IS NOT NULL THEN
         PERFORM thread_reply_deleted(channel, (found.message).thread_ts, message_ts, (found.message).user_id);
     END IF;
+    IF (found.message).noted THEN
+        PERFORM notes_drop(channel, message_ts);
+    END IF;
     WITH gone AS (DELETE FROM mentions n WHERE n.channel_id = channel AND n.ts = message_ts RETURNING n.user_id)
     SELECT array_agg(g.user_id) INTO named FROM gone g;
     INSERT INTO changes (channel_id, seq, kind, message_ts, message_xmin, user_id, event_ts, mentioned)

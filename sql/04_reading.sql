@@ -10,6 +10,11 @@ CREATE FUNCTION channel_refusal(workspace text, caller text, channel text) RETUR
     LEFT JOIN channel_members m ON m.channel_id = channel AND m.user_id = caller
 $$;
 
+-- The same for reading the history: by a *user's* token, a public channel can be read without being a member, as with Slack.
+CREATE FUNCTION history_refusal(workspace text, caller text, channel text, by_user boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT NULLIF(channel_refusal(workspace, caller, channel), CASE WHEN by_user THEN 'not_in_channel' END)
+$$;
+
 -- The number of other users' counted messages after `cursor_ord` that have been deleted.
 CREATE FUNCTION deleted_after(channel text, caller text, cursor_ord bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT count(*) FROM messages d

@@ -1,14 +1,34 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Workspaces, users, tokens, apps.
 
+-- One URL for all sizes, or for each a picture made by the service.
+CREATE FUNCTION picture_url(u users, size integer) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce(u.image_url, current_setting('tidings.url', true) || '/avatars/' || size || '/' || u.id || '.png')
+$$;
+
+-- The members of a profile that nobody has set.
+CREATE FUNCTION profile_first(u users) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'title', '', 'phone', '', 'skype', '', 'pronouns', '', 'first_name', split_part(u.real_name, ' ', 1),
+        'last_name', btrim(substr(u.real_name, strpos(u.real_name || ' ', ' '))), 'display_name', u.name,
+        'status_text', '', 'status_emoji', '', 'status_expiration', 0, 'fields', '{}'::jsonb)
+$$;
+
+CREATE FUNCTION profile_object(u users, with_email boolean) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT p.own || jsonb_strip_nulls(jsonb_build_object(
+        'real_name', u.real_name, 'real_name_normalized', u.real_name, 'display_name_normalized', p.own -> 'display_name',
+        'email', CASE WHEN with_email THEN u.email END, 'team', u.workspace_id, 'avatar_hash', '', 'bot_id', u.bot_id,
+        'is_custom_image', CASE WHEN u.image_url IS NOT NULL THEN true END, 'image_original', u.image_url,
+        'image_24', picture_url(u, 24), 'image_32', picture_url(u, 32), 'image_48', picture_url(u, 48), 'image_72', picture_url(u, 72),
+        'image_192', picture_url(u, 192), 'image_512', picture_url(u, 512)))
+    FROM (SELECT profile_first(u) || coalesce(u.profile, '{}') AS own) p
+$$;
+
 CREATE FUNCTION user_object(u users, with_email boolean) RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object(
         'id', u.id, 'team_id', u.workspace_id, 'name', u.name, 'deleted', NOT u.active, 'color', '9f69e7', 'real_name', u.real_name,
         'tz', 'Etc/UTC', 'tz_label', 'Coordinated Universal Time', 'tz_offset', 0,
-        'profile', json_strip_nulls(json_build_object(
-            'real_name', u.real_name, 'real_name_normalized', u.real_name, 'display_name', u.name, 'display_name_normalized', u.name,
-            'email', CASE WHEN with_email THEN u.email END, 'team', u.workspace_id, 'status_text', '', 'status_emoji', '', 'status_expiration', 0,
-            'avatar_hash', '', 'bot_id', u.bot_id)),
+        'profile', profile_object(u, with_email),
         'is_admin', u.is_admin, 'is_owner', u.is_admin, 'is_primary_owner', false, 'is_restricted', false, 'is_ultra_restricted', false,
         'is_bot', u.bot_id IS NOT NULL, 'is_app_user', false, 'updated', u.updated)
 $$;
@@ -28,6 +48,21 @@ $$;
 CREATE FUNCTION user_shown(u users, caller text, reads_email boolean, with_locale boolean) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN with_locale THEN left(user_shown(u, caller, reads_email), -1) || ',"locale":"en-US"}'
                 ELSE user_shown(u, caller, reads_email) END
+$$;
+
+-- The user of that name, else of one that looks the same.
+CREATE FUNCTION user_named(workspace text, user_name text, user_folded text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT n.id FROM (SELECT u.id, 1 AS rank FROM users u WHERE u.workspace_id = workspace AND u.name = user_name
+                      UNION ALL SELECT u.id, 2 FROM users u
+                      WHERE u.workspace_id = workspace AND u.folded = user_folded AND u.folded_from = u.name) n ORDER BY n.rank LIMIT 1
+$$;
+
+-- As bots.info and rtm.start show a bot.
+CREATE FUNCTION bot_object(u users) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', u.bot_id, 'deleted', NOT u.active, 'name', u.name, 'updated', u.updated,
+                             'app_id', bot_app_id(u.id, u.bot_id), 'user_id', u.id,
+                             'icons', json_build_object('image_36', picture_url(u, 32), 'image_48', picture_url(u, 48),
+                                                        'image_72', picture_url(u, 72)))
 $$;
 
 CREATE FUNCTION workspaces_create(new_id text, admin_id text, token_id text, token_digest text, workspace_name text, workspace_domain text)
@@ -50,8 +85,9 @@ CREATE FUNCTION users_create(workspace text, new_id text, new_bot_id text, user_
                              user_email text, admin boolean)
 RETURNS TABLE (error text, reply text, changed text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id)
-    VALUES (new_id, workspace, user_name, user_folded, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id)
+    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id, changed)
+    VALUES (new_id, workspace, user_name, user_folded, user_name, coalesce(user_real_name, user_name), user_email, admin, new_bot_id,
+            pg_current_xact_id())
     ON CONFLICT DO NOTHING; -- the name, or its folded form
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'name_taken', NULL::text, NULL::text;
@@ -66,8 +102,8 @@ CREATE FUNCTION users_create_many(workspace text, ids text[], bot_ids text[], na
                                   folded_names text[], admins boolean[])
 RETURNS TABLE (n bigint, reply text) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id)
-    SELECT a.id, workspace, a.name, a.folded, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id
+    INSERT INTO users (id, workspace_id, name, folded, folded_from, real_name, email, is_admin, bot_id, changed)
+    SELECT a.id, workspace, a.name, a.folded, a.name, coalesce(a.real_name, a.name), a.email, a.is_admin, a.bot_id, pg_current_xact_id()
     FROM unnest(ids, bot_ids, names, real_names, emails, folded_names, admins)
         WITH ORDINALITY AS a (id, bot_id, name, real_name, email, folded, is_admin, n)
     WHERE a.name IS NOT NULL
@@ -83,7 +119,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     object text;
 BEGIN
-    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint WHERE u.id = user_id AND (u.workspace_id = workspace) IS TRUE
+    UPDATE users u SET active = now_active, updated = extract(epoch FROM now())::bigint, changed = pg_current_xact_id() WHERE u.id = user_id AND (u.workspace_id = workspace) IS TRUE
     RETURNING user_reply(u, false) INTO object;
     IF object IS NOT NULL THEN
         PERFORM push_recheck(user_id, NULL);

@@ -257,9 +257,8 @@ RETURNS TABLE (list integer, place bigint, object text, channel text) LANGUAGE s
               SELECT 1 FROM channel_members m WHERE m.channel_id = x.id AND m.user_id = caller AND m.active)
           ORDER BY x.id LIMIT most + 1) c
     UNION ALL
-    SELECT 5, row_number() OVER (ORDER BY b.id), json_build_object('id', b.bot_id, 'deleted', NOT b.active, 'name', b.name, 'user_id', b.id,
-           'updated', b.updated, 'icons', '{}'::json)::text, NULL
-    FROM (SELECT x.* FROM users x WHERE x.workspace_id = workspace AND x.bot_id IS NOT NULL ORDER BY x.id LIMIT most + 1) b
+    SELECT 5, row_number() OVER (ORDER BY (b.x).id), bot_object(b.x)::text, NULL
+    FROM (SELECT x FROM users x WHERE x.workspace_id = workspace AND x.bot_id IS NOT NULL ORDER BY x.id LIMIT most + 1) b
 $$;
 
 -- Why `caller` may not show `recipient` a message in a channel, or in the thread of message `thread` (0: none). If they may, the channel's

@@ -24,6 +24,13 @@ CREATE FUNCTION month_oldest(keep_days integer, OUT month text, OUT kept_from bi
     ORDER BY p.relname LIMIT 1 -- oldest first: a cursor moved to the end of a later month would be skipped, with the own posts before it
 $$;
 
+-- The ts at which the oldest partition begins.
+CREATE FUNCTION month_first() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT (extract(epoch FROM to_date(right(min(c.relname::text), 7), 'YYYY_MM')::timestamp AT TIME ZONE 'UTC') * 1000000)::bigint
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'messages'::regclass AND c.relname ~ '^messages_\d{4}_(0[1-9]|1[0-2])$'
+$$;
+
 -- A batch of `read`: collects what the other steps need.
 CREATE FUNCTION month_read(INOUT m month_expiring, OUT rows bigint) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -89,17 +96,21 @@ BEGIN
     m.last_user := last;
 END $$;
 
--- A batch of `heads`: channels whose latest message is about to be dropped have none any more.
+-- A batch of `heads`: channels whose latest message is about to be dropped have none any more, nor pins of such messages.
 CREATE FUNCTION month_heads(INOUT m month_expiring, OUT rows bigint, OUT quiet text[]) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     page text[] := ARRAY(SELECT k.channel_id FROM month_channels k WHERE k.channel_id > m.last_channel ORDER BY k.channel_id LIMIT 200);
+    pinned text[];
 BEGIN
     rows := cardinality(page);
     m.last_channel := page[rows];
     quiet := ARRAY(SELECT c.id FROM channels c JOIN month_channels k ON k.channel_id = c.id
                    WHERE c.id = ANY (page) AND c.latest_ts BETWEEN 1 AND k.ts);
-    IF cardinality(quiet) > 0 THEN
-        PERFORM channels_hold(quiet);
+    pinned := ARRAY(SELECT p.channel_id FROM pins p JOIN month_channels k ON k.channel_id = p.channel_id
+                    WHERE p.channel_id = ANY (page) AND p.ts <= k.ts);
+    IF cardinality(quiet || pinned) > 0 THEN
+        PERFORM channels_hold(quiet || pinned);
+        DELETE FROM pins p USING month_channels k WHERE p.channel_id = ANY (pinned) AND k.channel_id = p.channel_id AND p.ts <= k.ts;
         PERFORM channel_cool(h.id) FROM (SELECT c.id FROM channels c WHERE c.id = ANY (quiet) AND c.is_hot ORDER BY c.id) h;
         UPDATE channels c SET latest_ts = 0, latest_user = '', latest_preview = '', changed = pg_current_xact_id()
         FROM month_channels k WHERE c.id = ANY (quiet) AND k.channel_id = c.id AND c.latest_ts <= k.ts;

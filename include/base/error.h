@@ -38,6 +38,11 @@
     X(TOKEN_NOT_FOUND, 404, "token_not_found")                                                     \
     X(APP_NOT_FOUND, 404, "app_not_found")                                                         \
     X(PROVIDER_NOT_FOUND, 404, "provider_not_found")                                               \
+    X(BOT_NOT_FOUND, 404, "bot_not_found")                                                         \
+    X(USERS_NOT_FOUND, 404, "users_not_found")                                                     \
+    X(EMOJI_NOT_FOUND, 404, "emoji_not_found")                                                     \
+    X(EMOJI_LIMIT_REACHED, 409, "emoji_limit_reached")                                             \
+    X(NOT_ADMIN, 403, "not_admin")                                                                 \
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
     X(WEBHOOK_NOT_FOUND, 404, "webhook_not_found")                                                 \
     X(TOO_MANY_WEBHOOKS, 409, "too_many_webhooks")                                                 \
@@ -72,8 +77,12 @@
     X(INVALID_PRESENCE, 400, "invalid_presence")                                                   \
     X(INVALID_KEY, 400, "invalid_key")                                                             \
     X(INVALID_TOKEN, 400, "invalid_token")                                                         \
+    X(BAD_TIMESTAMP, 400, "bad_timestamp")                                                         \
+    X(NO_ITEM_SPECIFIED, 400, "no_item_specified")                                                 \
+    X(INVALID_NAME, 400, "invalid_name")                                                           \
     X(INVALID_LIMIT, 400, "invalid_limit")                                                         \
     X(INVALID_TYPES, 400, "invalid_types")                                                         \
+    X(INVALID_PROFILE, 400, "invalid_profile")                                                     \
     X(INVALID_NAME_REQUIRED, 400, "invalid_name_required")                                         \
     X(INVALID_NAME_SPECIALS, 400, "invalid_name_specials")                                         \
     X(INVALID_NAME_PUNCTUATION, 400, "invalid_name_punctuation")                                   \
@@ -89,6 +98,14 @@
     X(METADATA_TOO_LARGE, 413, "metadata_too_large")                                               \
     X(REQUEST_TOO_LARGE, 413, "request_too_large")                                                 \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                               \
+    X(ALREADY_REACTED, 409, "already_reacted")                                                     \
+    X(NO_REACTION, 404, "no_reaction")                                                             \
+    X(TOO_MANY_EMOJI, 409, "too_many_emoji")                                                       \
+    X(TOO_MANY_REACTIONS, 409, "too_many_reactions")                                               \
+    X(ALREADY_PINNED, 409, "already_pinned")                                                       \
+    X(NO_PIN, 404, "no_pin")                                                                       \
+    X(NOT_PINNABLE, 400, "not_pinnable")                                                           \
+    X(TOO_MANY_PINS, 409, "too_many_pins")                                                         \
     X(STRATEGY_UNSUPPORTED, 409, "strategy_unsupported")                                           \
     X(TOO_MANY_READ_MESSAGES, 409, "too_many_read_messages")                                       \
     X(RATELIMITED, 429, "ratelimited")

@@ -19,8 +19,8 @@ bool id_is_valid(const char *text, const char *prefixes);
 // bytes.
 void id_make(char prefix, char *ret_id);
 
-// Generates a random token: `prefix`, "-" and 256 random bits in URL-safe characters. `ret_token`
-// has at least 64 bytes.
+// Generates a random token: `prefix`, "-" and 256 random bits as letters and digits, the only
+// characters that all Slack tools accept. `ret_token` has at least 64 bytes.
 void token_make(const char *prefix, char *ret_token);
 
 // Fills `data` with bytes from the kernel's random source. Ends the process if that fails: weak ids

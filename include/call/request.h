@@ -37,6 +37,10 @@ void request_set_known(struct request *request, const char *name);
 // Sets the scope that the method requires: static text, or NULL.
 void request_set_scope(struct request *request, const char *scope);
 
+// Sets the scopes of the caller's token, "a,b", for the reply's headers. Must stay valid until the
+// request ends.
+void request_set_granted(struct request *request, const char *scopes);
+
 // Initially only the token of a request is parsed, so that the caller can be authenticated before
 // megabytes of arguments are. request_read() parses the arguments and calls fn(arg, r), inside the
 // call or on a later turn. Answer a negative r by request_reply_unread(). Once per request.

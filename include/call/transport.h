@@ -26,9 +26,10 @@ struct request {
     const char *token;
     const char *idempotency_key;
     const char *host;
-    const char *known; // static name for metrics
-    const char *scope; // the scope the method requires, or NULL
-    char origin[24];   // the socket that received it
+    const char *known;   // static name for metrics
+    const char *scope;   // the scope the method requires, or NULL
+    const char *granted; // the scopes of the caller's token; NULL: not known
+    char origin[24];     // the socket that received it
     struct actor actor;
     struct arena arena;
     struct arguments arguments;

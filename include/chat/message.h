@@ -16,7 +16,10 @@ struct message {
     int64_t seq;
     int64_t ord;
     const char *user_id;
-    const char *bot_id; // "" for people
+    const char *bot_id;     // "" for people
+    const char *bot_app_id; // of a bot: what bot_profile shows
+    const char *bot_name;
+    int64_t bot_updated; // seconds
     const char *subtype;
     const char *text;
     size_t text_length;
@@ -35,6 +38,8 @@ struct message {
     const char *reply_users; // "U1,U2": the first few
     const char *root_text;   // for a broadcast reply; "": not known
     int64_t reply_users_count;
+    const char *notes; // JSON members: reactions, pinned_to; "": none
+    size_t notes_length;
     // The reader's state of a thread, for its root; valid only if has_reader is set.
     bool has_reader;
     bool subscribed;
@@ -52,13 +57,20 @@ struct posted {
     size_t text_length;
 };
 
-enum { MESSAGE_COLUMNS = 21 };
-// SELECT list of message_rows, in the order message_read() expects.
-#define MESSAGE_SELECT(r)                                                                          \
+enum { MESSAGE_COLUMNS = 25 };
+// SELECT list of message_rows, in the order message_read() expects. `viewer` comes first among
+// those who reacted; '': nobody. Messages without notes cost nothing.
+#define MESSAGE_SELECT_IF(r, noted, viewer)                                                        \
     r ".ts, " r ".seq, " r ".ord, " r ".user_id, " r ".bot_id, " r ".subtype, " r ".body, " r      \
       ".extra, " r ".thread_ts, " r ".parent_user, " r ".broadcast, " r ".client_msg_id, " r       \
       ".edited_ts, " r ".edited_by, " r ".deleted, " r ".counted, " r ".reply_count, " r           \
-      ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count"
+      ".latest_reply, " r ".reply_users, " r ".root_body, " r ".reply_users_count, " r             \
+      ".bot_app_id, " r ".bot_name, " r ".bot_updated, CASE WHEN " noted " THEN message_notes(" r  \
+      ".channel_id, " r ".ts, " viewer ") END"
+#define MESSAGE_SELECT(r, viewer) MESSAGE_SELECT_IF(r, r ".noted", viewer)
+// The message `r` of an event `e`: the frame of a note does not show what was noted.
+#define MESSAGE_OF_EVENT_SELECT(viewer)                                                            \
+    MESSAGE_SELECT_IF("r", "r.noted AND e.kind <> 'note'", viewer)
 // Follows a FROM with events `e` of `channel`, and adds each event's message as r, by one lookup
 // per event: OFFSET 0 keeps the planner from joining with all messages of the channel.
 #define MESSAGE_OF_EVENT_JOIN(channel)                                                             \

@@ -22,5 +22,9 @@ const char *event_type_of_thread(enum event_kind kind, bool is_followed);
 // Whether Slack has frames of the type that the note names. Its clients take others for errors.
 bool event_note_is_slacks(const char *name);
 
+// The same of any event with a seq, whose frame has `type`: direct conversations have no joins and
+// leaves there.
+bool event_is_slacks(enum event_kind kind, enum channel_type channel_type, const char *type);
+
 // The type of the event's frame. STRATEGY has none: "". Of a NOTE it is the event's own text.
 const char *event_type_of(const struct event *event);

@@ -60,6 +60,8 @@ struct gateway_missed {
     size_t events_length;
     const char *gaps; // ids of channels with events that could not be read, in the same form
     size_t gaps_length;
+    const char *users; // who has changed: a JSON array, or null
+    size_t users_length;
     const char *position; // where to continue
     bool has_more;
     bool is_too_old; // nothing could be read: anything may have happened

@@ -27,7 +27,7 @@ enum { SERVER_BODY_SMALL_BYTES = 4096 };
 
 // A plain page (/healthz, /readyz, /metrics): fills `body`, sets the content type, and returns the
 // HTTP status.
-typedef int server_page_fn(void *arg, struct buffer *body, const char **ret_type);
+typedef int server_page_fn(void *arg, const char *path, struct buffer *body, const char **ret_type);
 
 // Hands over a long-lived connection (see http/path.h): its descriptor, non-blocking and owned by
 // the callee, and the head that was read from it, valid only inside the call. What the peer sent
@@ -49,9 +49,12 @@ NODISCARD int server_new(struct loop *loop, const struct server_options *options
 // accepts connections.
 int server_port(const struct server *server);
 
-// Adds a page at `path` ("/healthz"; not below /api/), for GET and HEAD.
+// Adds a page at `path` ("/healthz"; not below /api/), or at all paths below it if `path` ends with
+// "/*", for GET and HEAD. Nothing keeps a copy of it, unless `cache` is a Cache-Control.
 NODISCARD int server_page_add(struct server *server, const char *path, server_page_fn *fn,
                               void *arg);
+NODISCARD int server_page_add_cached(struct server *server, const char *path, const char *cache,
+                                     server_page_fn *fn, void *arg);
 
 // A file that never changes while the program runs. Neither strings nor data are copied.
 struct server_file {

@@ -15,3 +15,9 @@
 
 // Milliseconds until the token expires; NULL: it never expires.
 #define TOKEN_LEFT_MS(t) "ceil((" t ".expires_at - " TOKEN_NOW_S_ ") * 1000)::bigint"
+
+// What messages of a bot show of it (struct actor_bot); NULLs for people.
+#define TOKEN_BOT(u)                                                                               \
+    "CASE WHEN " u ".bot_id IS NOT NULL THEN bot_app_id(" u ".id, " u ".bot_id) END, CASE WHEN " u \
+    ".bot_id IS NOT NULL THEN " u ".real_name END, CASE WHEN " u ".bot_id IS NOT NULL THEN " u     \
+    ".updated END"

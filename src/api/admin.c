@@ -10,7 +10,7 @@
 #include "callers_url.h"
 #include "chat/callback.h"
 #include "chat/names.h"
-#include "user_frame.h"
+#include "workspace_frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,10 @@
 
 enum {
     EVENTS_SIZE = 512, // the size of an actor's scopes
-    SECRET_MAX = 1024
+    SECRET_MAX = 1024,
+    SIGNING_SECRET_MIN = 16
 };
+#define SECRET_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 #define EXPIRES_MAX (100LL * 365 * 86400)
 
 // A new token, until it is stored.
@@ -53,11 +55,6 @@ static struct new_token *token_prepare(struct invocation *invocation, const char
 static void token_make_bots(char *token)
 {
     token[3] = 'b';
-}
-
-static bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
-{
-    return !invocation_has(invocation, name) || take_label(invocation, name, value);
 }
 
 // Whether the first row reports success. False: the error was replied.
@@ -130,36 +127,6 @@ void admin_workspaces_create(struct invocation *invocation)
     invocation_query(invocation, STORE_WRITE, &WORKSPACE_CREATE, &params, workspace_answer);
 }
 
-static void user_created(struct invocation *invocation, const struct result *result)
-{
-    user_frame_publish(invocation->api, invocation->actor->workspace_id, "team_join",
-                       result_text(result, 0, 2), result_length(result, 0, 2));
-}
-
-static void session_notify(const struct invocation *invocation, const char *id)
-{
-    const struct api_options *options = &invocation->api->options;
-
-    options->on_session_changed(options->arg, id);
-}
-
-static void user_changed(struct invocation *invocation, const struct result *result)
-{
-    session_notify(invocation, result_text(result, 0, 3));
-    user_frame_publish(invocation->api, invocation->actor->workspace_id, "user_change",
-                       result_text(result, 0, 2), result_length(result, 0, 2));
-}
-
-static bool take_user_name(struct invocation *invocation, const char **ret_name)
-{
-    if (!take_text(invocation, "name", ret_name))
-        return false;
-    if (names_can_be_user(*ret_name, strlen(*ret_name)))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "name: must be " NAMES_OF_USERS);
-    return false;
-}
-
 static const struct statement USER_CREATE = {
     "users_create",
     "SELECT error, reply, changed FROM users_create($1, $2, $3, $4, $5, $6, $7, $8)"};
@@ -190,7 +157,7 @@ void admin_users_create(struct invocation *invocation)
     params_text(&params, real_name);
     params_text(&params, email);
     params_bool(&params, is_admin);
-    invocation->done_fn = user_created;
+    invocation->done_fn = workspace_user_created;
     invocation_change(invocation, &USER_CREATE, &params, false);
 }
 
@@ -210,7 +177,7 @@ void admin_users_set_active(struct invocation *invocation)
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, user_id);
     params_bool(&params, active);
-    invocation->done_fn = user_changed;
+    invocation->done_fn = workspace_user_changed;
     invocation_change(invocation, &SET_ACTIVE, &params, false);
 }
 
@@ -287,7 +254,7 @@ static const struct statement TOKEN_REVOKE = {
 
 static void token_revoked(struct invocation *invocation, const struct result *result)
 {
-    session_notify(invocation, result_text(result, 0, 2));
+    workspace_session_changed(invocation, result_text(result, 0, 2));
 }
 
 // Revokes the caller's own token, to log out.
@@ -411,6 +378,21 @@ static bool take_events(struct invocation *invocation, char *ret_events)
     return true;
 }
 
+// Reads the secret that the caller's program knows already, so that it can check the first event.
+static bool take_signing_secret(struct invocation *invocation, const char **ret_secret)
+{
+    if (!take_optional_word(invocation, "signing_secret", ret_secret))
+        return false;
+    size_t length = *ret_secret ? strlen(*ret_secret) : SIGNING_SECRET_MIN;
+    if (length >= SIGNING_SECRET_MIN && length < TOKEN_SIZE &&
+        (!*ret_secret || strspn(*ret_secret, SECRET_LETTERS) == length))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "signing_secret: must be %d to %d letters, digits, '-' or '_'",
+                            SIGNING_SECRET_MIN, TOKEN_SIZE - 1);
+    return false;
+}
+
 void admin_apps_create(struct invocation *invocation)
 {
     struct params params = {0};
@@ -420,16 +402,21 @@ void admin_apps_create(struct invocation *invocation)
     const char *name;
     const char *bot_user_id;
     const char *events_url = NULL;
+    const char *signing_secret = NULL;
 
     if (!take_label(invocation, "name", &name) ||
         !take_user(invocation, "bot_user_id", &bot_user_id) ||
-        !take_events_url(invocation, &events_url) || !take_events(invocation, events))
+        !take_events_url(invocation, &events_url) || !take_events(invocation, events) ||
+        !take_signing_secret(invocation, &signing_secret))
         return;
     struct new_token *token = token_prepare(invocation, "xapp", digest);
     if (!token)
         return;
     id_make('A', token->app_id);
-    token_make("s", token->secret);
+    if (signing_secret)
+        snprintf(token->secret, sizeof token->secret, "%s", signing_secret);
+    else
+        token_make("s", token->secret);
     secret_write(invocation->api->options.secrets, token, &secret);
     if (buffer_failed(&secret)) {
         invocation_fail(invocation, -ERROR_MEMORY);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads arguments that several methods of admin.* have.
 #include "admin_arguments.h"
+#include "scopes.h"
 
 #include <string.h>
 
@@ -24,8 +25,10 @@ bool take_scopes(struct invocation *invocation, char *ret_scopes)
 {
     if (!take_list(invocation, "scopes", ret_scopes, SCOPES_MAX + 1))
         return false;
-    if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes))
+    if (strspn(ret_scopes, "abcdefghijklmnopqrstuvwxyz:._-,") == strlen(ret_scopes)) {
+        scopes_keep_known(ret_scopes);
         return true;
+    }
     invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
                             "scopes: must be a list such as chat:write,channels:read");
     return false;

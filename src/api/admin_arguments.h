@@ -10,8 +10,8 @@ enum { SCOPES_MAX = 500, RESOURCE_NAME_MAX = 80 };
 // and '-'. False: an error was replied.
 NODISCARD bool take_resource_name(struct invocation *invocation, const char **ret_name);
 
-// The optional list `scopes`, as "a,b"; "": absent. ret_scopes has SCOPES_MAX + 1 bytes. False: an
-// error was replied.
+// The optional list `scopes`, as "a,b", without unknown ones; "": absent. ret_scopes has SCOPES_MAX
+// + 1 bytes. False: an error was replied.
 NODISCARD bool take_scopes(struct invocation *invocation, char *ret_scopes);
 
 // Whether there is a key to encrypt secrets with. False: an error was replied.

@@ -15,6 +15,8 @@
 #include "channel_state.h"
 #include "limits.h"
 #include "methods.h"
+#include "scope_check.h"
+#include "scopes.h"
 #include "tokens.h"
 
 enum { RATE_IDLE_MS = 60 * 1000 };
@@ -124,16 +126,6 @@ static int access_refusal(enum method_access access, const struct actor *actor)
     return -ERROR_INTERNAL;
 }
 
-static void scope_fail(struct invocation *invocation)
-{
-    char members[640];
-
-    snprintf(members, sizeof members, "\"needed\":\"%s\",\"provided\":\"%s\"",
-             invocation->method->scope, invocation->actor->scopes);
-    request_reply_error_members(invocation->request, -ERROR_MISSING_SCOPE, members);
-    TAGGED_FREE(invocation);
-}
-
 static void arguments_read(void *arg, int r)
 {
     struct invocation *invocation = CAST(invocation, arg);
@@ -146,7 +138,7 @@ static void arguments_read(void *arg, int r)
     if (r < 0)
         invocation_fail(invocation, r);
     else
-        invocation->method->fn(invocation);
+        scope_check(invocation);
 }
 
 // The caller is authorized: the body is charged to them from here on.
@@ -180,8 +172,8 @@ static void method_run(struct invocation *invocation)
 
     if (r < 0)
         invocation_fail(invocation, r);
-    else if (method->scope && !actor_has_scope(invocation->actor, method->scope))
-        scope_fail(invocation);
+    else if (method->scope && scopes_types(invocation->actor, method->scope) == 0)
+        scope_refuse(invocation);
     else
         body_read(invocation);
 }
@@ -193,6 +185,8 @@ static void actor_known(struct invocation *invocation, int r, const struct actor
         return;
     }
     *request_actor(invocation->request) = *actor;
+    if (invocation->method->access != ACCESS_WEBHOOK)
+        request_set_granted(invocation->request, scopes_of(invocation->actor));
     method_run(invocation);
 }
 

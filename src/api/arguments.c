@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The take_* readers: each validates one argument and returns its value, or replies with an error.
 #include "invocation.h"
+#include "scope_check.h"
 
 #include "base/json.h"
 #include "base/text.h"
 #include "base/unicode.h"
+#include "chat/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,17 +82,6 @@ bool take_text(struct invocation *invocation, const char *name, const char **ret
     return take_required(invocation, name, -ERROR_INVALID_ARGUMENTS, ret_text);
 }
 
-bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
-{
-    if (!take_text(invocation, name, ret_text))
-        return false;
-    if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "%s: must have 1 to %d characters", name, LABEL_MAX_CODE_POINTS);
-    return false;
-}
-
 bool take_id(struct invocation *invocation, const char *name, const char *prefixes, int error,
              const char **ret_id)
 {
@@ -114,6 +105,32 @@ bool take_channel(struct invocation *invocation, const char **ret_channel_id)
 bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id)
 {
     return take_id(invocation, name, "UW", -ERROR_USER_NOT_FOUND, ret_user_id);
+}
+
+bool take_label(struct invocation *invocation, const char *name, const char **ret_text)
+{
+    if (!take_text(invocation, name, ret_text))
+        return false;
+    if (invocation_label_is_valid(*ret_text, strlen(*ret_text)))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must have 1 to %d characters", name, LABEL_MAX_CODE_POINTS);
+    return false;
+}
+
+bool take_optional_label(struct invocation *invocation, const char *name, const char **value)
+{
+    return !invocation_has(invocation, name) || take_label(invocation, name, value);
+}
+
+bool take_user_name(struct invocation *invocation, const char **ret_name)
+{
+    if (!take_text(invocation, "name", ret_name))
+        return false;
+    if (names_can_be_user(*ret_name, strlen(*ret_name)))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS, "name: must be " NAMES_OF_USERS);
+    return false;
 }
 
 static bool ts_take(struct invocation *invocation, const char *name, int error, const char *text,
@@ -216,6 +233,31 @@ bool take_optional_int(struct invocation *invocation, const char *name, int erro
                             "%s: must be a whole number from %" PRId64 " to %" PRId64, name, min,
                             max);
     return false;
+}
+
+// A list may always be shorter than requested, and programs request whatever they can count to.
+bool take_limit(struct invocation *invocation, int64_t max, int64_t *limit)
+{
+    const char *text = NULL;
+    int64_t asked = 0;
+    bool present;
+
+    if (!text_present(invocation, "limit", -ERROR_INVALID_LIMIT, &text, &present))
+        return false;
+    if (!present || text[0] == '\0')
+        return true;
+    size_t length = whole_length(text);
+    bool is_whole = length > 0 && strspn(text, "0123456789") >= length;
+    if (!is_whole || (text[0] == '0' && length > 1)) {
+        invocation_fail_message(invocation, -ERROR_INVALID_LIMIT,
+                                "limit: must be a whole number; the most is %" PRId64, max);
+        return false;
+    }
+    if (integer_parse(text, length, 0, max, &asked) < 0)
+        *limit = max;
+    else if (asked > 0)
+        *limit = asked;
+    return true;
 }
 
 // Adds the members of a JSON array of strings. -ERROR_INVALID_ARGUMENTS: not an array.
@@ -432,8 +474,12 @@ bool take_optional_types(struct invocation *invocation, unsigned *value)
             "types: must be a list of public_channel, private_channel, mpim and im");
         return false;
     }
-    if (asked != 0)
-        *value = asked;
+    unsigned permitted = (asked != 0 ? asked : *value) & invocation->types;
+    if (permitted == 0 || (asked & ~invocation->types) != 0) {
+        scope_refuse(invocation);
+        return false;
+    }
+    *value = permitted;
     return true;
 }
 

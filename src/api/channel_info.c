@@ -25,7 +25,7 @@ enum { OBJECT_MAX = 8 << 20 };
 #define INFO_WHERE " WHERE c.id = $3 AND " CHANNEL_STATE_SEEN("$1")
 static const struct statement INFO = {
     "channels_info",
-    "SELECT " CHANNEL_STATE_SELECT("0", "$2") OBJECT MESSAGE_SELECT("r") INFO_FROM INFO_WHERE,
+    "SELECT " CHANNEL_STATE_SELECT("0", "$2") OBJECT MESSAGE_SELECT("r", "$2") INFO_FROM INFO_WHERE,
 };
 enum { COLUMN_OBJECT = STATE_COLUMNS, COLUMN_MESSAGE };
 

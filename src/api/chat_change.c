@@ -16,7 +16,9 @@ static const struct statement MESSAGE_UPDATE = {
     "r.broadcast OR $11, r.client_msg_id, CASE WHEN $12 THEN u.event_ts ELSE r.edited_ts END,"
     " CASE WHEN $12 THEN $3 ELSE r.edited_by END, r.deleted, r.counted, r.reply_count, "
     "r.latest_reply, r.reply_users, "
-    "CASE WHEN $11 THEN message_body($4, r.thread_ts) ELSE r.root_body END, r.reply_users_count"
+    "CASE WHEN $11 THEN message_body($4, r.thread_ts) ELSE r.root_body END, r.reply_users_count, "
+    "r.bot_app_id, r.bot_name, r.bot_updated, CASE WHEN r.noted THEN message_notes($4, r.ts, $3) "
+    "END"
     " FROM message_update($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) u LEFT JOIN message_rows r "
     "ON r.channel_id = $4 AND r.ts = $5",
 };
@@ -91,10 +93,10 @@ static void updating_end(struct updating *updating)
 static void update_linked(void *arg, bool good)
 {
     struct updating *updating = CAST(updating, arg);
-    const struct content *content = &updating->content;
+    struct content *content = &updating->content;
     struct params params = {0};
 
-    if (good) {
+    if (good && content_complete(updating->invocation, content)) {
         invocation_change_params(updating->invocation, &params);
         params_text(&params, updating->channel_id);
         params_int(&params, updating->ts);

@@ -7,6 +7,7 @@
 #include "chat/frame.h"
 #include "content.h"
 #include "destination.h"
+#include "permalink.h"
 #include "unread/keys.h"
 
 #include <inttypes.h>
@@ -23,23 +24,6 @@ static const struct statement LINKED = {
     " AND m.subtype IS DISTINCT FROM 'channel_open'",
 };
 
-// <base>archives/C…/p1503435956000247; for a reply, followed by ?thread_ts=…&cid=C….
-static void link_write(struct json_writer *w, const struct invocation *invocation,
-                       const char *channel_id, int64_t ts, int64_t thread_ts)
-{
-    char base[512];
-    char thread[TS_SIZE];
-    char query[96] = "";
-    char link[800];
-
-    invocation_base_url(invocation, base, sizeof base);
-    ts_print(thread_ts, thread);
-    if (thread_ts != 0)
-        snprintf(query, sizeof query, "?thread_ts=%s&cid=%.40s", thread, channel_id);
-    snprintf(link, sizeof link, "%sarchives/%.40s/p%016" PRId64 "%s", base, channel_id, ts, query);
-    json_key_string(w, "permalink", link);
-}
-
 static void link_answer(struct invocation *invocation, const struct result *result)
 {
     const char *channel_id = request_arg(invocation->request, "channel");
@@ -54,7 +38,7 @@ static void link_answer(struct invocation *invocation, const struct result *resu
     }
     struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "channel", channel_id);
-    link_write(w, invocation, channel_id, result_int(result, 0, 1), result_int(result, 0, 2));
+    permalink_write(w, invocation, channel_id, result_int(result, 0, 1), result_int(result, 0, 2));
     invocation_close(invocation);
 }
 
@@ -220,7 +204,7 @@ static void ephemeral_linked(void *arg, bool good)
 {
     struct chat_ephemeral *ephemeral = CAST(chat_ephemeral, arg);
 
-    if (good)
+    if (good && content_complete(ephemeral->invocation, &ephemeral->content))
         destination_find(ephemeral->invocation, ephemeral->channel, destination_found, ephemeral);
     else
         ephemeral_free(ephemeral);

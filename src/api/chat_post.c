@@ -30,7 +30,7 @@ struct posting {
 static const struct statement MESSAGE = {
     "message",
     "SELECT m.channel_id, " MESSAGE_SELECT(
-        "m") " FROM message_rows m WHERE m.channel_id = $1 AND m.ts = $2",
+        "m", "$3") " FROM message_rows m WHERE m.channel_id = $1 AND m.ts = $2",
 };
 
 static const struct statement ROOT = {"thread_root", "SELECT thread_root($1, $2)"};
@@ -83,6 +83,7 @@ static void duplicate_read(struct invocation *invocation, const char *channel_id
 
     params_text(&params, channel_id);
     params_int(&params, ts);
+    params_text(&params, invocation->actor->user_id);
     invocation_query(invocation, STORE_READ, &MESSAGE, &params, duplicate_answer);
 }
 
@@ -250,7 +251,7 @@ static void post_linked(void *arg, bool good)
 {
     struct posting *posting = CAST(posting, arg);
 
-    if (!good) {
+    if (!good || !content_complete(posting->invocation, &posting->content)) {
         posting_end(posting);
         return;
     }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/unicode.h"
+#include "chat/blocks_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum {
     EXTRA_BYTES_MAX = 1024 * 1024,
     METADATA_BYTES_MAX = 16384,
     MARKDOWN_MAX = 12000,
+    BLOCKS_TEXT_MAX = 3000, // bytes
     USERNAME_MAX = 80,
     ICON_MAX = 2048
 };
@@ -295,6 +297,7 @@ static bool take_markdown(struct invocation *invocation, struct content *content
         return false;
     }
     content->text = text;
+    content->is_markdown = true;
     *name = "markdown_text";
     return true;
 }
@@ -328,9 +331,58 @@ bool take_content(struct invocation *invocation, struct content *content)
     return content_find_mentions(invocation, content);
 }
 
+static int blocks_text_make(struct content *content)
+{
+    CLEANUP_JSON json_t *extra = NULL;
+    CLEANUP(buffer_done) struct buffer text = BUFFER(BLOCKS_TEXT_MAX + 1);
+
+    int r =
+        json_read(content->extra, strlen(content->extra), JSON_DEPTH_ANY, JSON_VALUES_ANY, &extra);
+    if (r < 0 || json_array_size(json_object_get(extra, "blocks")) == 0)
+        return r;
+    blocks_text_append(json_object_get(extra, "blocks"), BLOCKS_TEXT_MAX, &text);
+    if (unicode_is_blank(text.data ? text.data : "", text.length))
+        buffer_clear(&text);
+    content->text_length = text.length;
+    content->blocks_text = buffer_take_text(&text);
+    content->text = content->blocks_text;
+    return content->blocks_text ? 0 : -ERROR_MEMORY;
+}
+
+static int markdown_block_make(struct content *content)
+{
+    CLEANUP_JSON json_t *extra = NULL;
+    CLEANUP_JSON json_t *block = json_pack("[{s:s, s:s, s:s%}]", "type", "markdown", "block_id",
+                                           "markdown", "text", content->text, content->text_length);
+    const char *text = content->extra ? content->extra : "{}";
+    int r = json_read(text, strlen(text), JSON_DEPTH_ANY, JSON_VALUES_ANY, &extra);
+    if (r < 0)
+        return r;
+    free(TAKE(content->extra));
+    if (json_object_set(extra, "blocks", block) == 0)
+        content->extra = json_dumps(extra, JSON_COMPACT);
+    content->has_blocks = true;
+    return content->extra ? 0 : -ERROR_MEMORY;
+}
+
+bool content_complete(struct invocation *invocation, struct content *content)
+{
+    bool has_text = content->text && content->text_length > 0;
+    int r = 0;
+
+    if (content->is_markdown && has_text)
+        r = markdown_block_make(content);
+    else if (!has_text && content->shows && content->has_blocks)
+        r = blocks_text_make(content);
+    if (r < 0)
+        invocation_fail(invocation, r);
+    return r >= 0;
+}
+
 void content_done(struct content *content)
 {
     free(content->extra);
     free(content->linked);
+    free(content->blocks_text);
     mentions_done(&content->mentions);
 }

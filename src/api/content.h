@@ -17,11 +17,17 @@ struct content {
     struct mentions mentions; // in text and blocks
     bool links_names;         // link_names, or parse=full
     char *linked;             // the text with names linked, on the heap
+    bool is_markdown;         // the text is markdown_text
+    char *blocks_text;        // in place of a text that is not given, on the heap
 };
 
 // Reads and validates the arguments. False: an error was replied.
 NODISCARD bool take_content(struct invocation *invocation, struct content *content);
 void content_done(struct content *content);
+
+// Adds what follows from the arguments: a text to blocks alone, a block to markdown_text. Apart
+// from take_content(), since a retry is recognised by what was sent. False: an error was replied.
+NODISCARD bool content_complete(struct invocation *invocation, struct content *content);
 
 // Adds the mentions in the text. False: an error was replied.
 NODISCARD bool content_find_mentions(struct invocation *invocation, struct content *content);

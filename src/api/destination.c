@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the conversation of a post: a channel by id or name, or the direct conversation with a
-// user, which is created if it does not exist.
+// user, by id or "@name", which is created if it does not exist.
 #include "destination.h"
 
 #include "base/check.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const struct statement BY_NAME = {"channel_by_name", "SELECT channel_named($1, $2, $3, $4)"};
+static const struct statement BY_USER_NAME = {"user_by_name", "SELECT user_named($1, $2, $3)"};
 static const struct statement BY_PEOPLE = {
     "channel_by_people", "SELECT c.id FROM channels c WHERE c.workspace_id = $1 AND c.people = $2"};
 static const struct statement OPEN = {
@@ -20,6 +21,7 @@ struct destination {
     uint32_t tag;
     struct invocation *invocation;
     const char *channel;
+    char user_id[ID_SIZE]; // of the other, for a direct conversation
     destination_fn *fn;
     void *arg;
 };
@@ -82,7 +84,7 @@ static void direct_open(struct destination *destination)
     id_make('D', id);
     invocation_change_params(destination->invocation, &params);
     params_text(&params, id);
-    params_text(&params, destination->channel);
+    params_text(&params, destination->user_id);
     store_change(destination->invocation->api->options.store,
                  destination->invocation->actor->user_id, &OPEN, &params, open_answer, destination);
 }
@@ -103,7 +105,7 @@ static void people_answer(void *arg, const struct store_outcome *outcome)
 static void people_ask(struct destination *destination)
 {
     const struct actor *actor = destination->invocation->actor;
-    const char *other = destination->channel;
+    const char *other = destination->user_id;
     int order = strcmp(actor->user_id, other);
     char people[64];
     struct params params = {0};
@@ -114,6 +116,45 @@ static void people_ask(struct destination *destination)
     params_text(&params, people);
     store_call(destination->invocation->api->options.store, STORE_READ, &BY_PEOPLE, &params,
                people_answer, destination);
+}
+
+static void user_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct destination *destination = CAST(destination, arg);
+
+    if (outcome->r < 0) {
+        destination_end(destination, outcome->r, NULL);
+    } else if (result_is_null(outcome->result, 0, 0)) {
+        destination_end(destination, -ERROR_CHANNEL_NOT_FOUND, NULL);
+    } else {
+        snprintf(destination->user_id, sizeof destination->user_id, "%s",
+                 result_text(outcome->result, 0, 0));
+        people_ask(destination);
+    }
+}
+
+static void user_ask(struct destination *destination)
+{
+    struct params params = {0};
+
+    params_text(&params, destination->invocation->actor->workspace_id);
+    params_name(&params, destination->channel + 1);
+    store_call(destination->invocation->api->options.store, STORE_READ, &BY_USER_NAME, &params,
+               user_answer, destination);
+}
+
+static void destination_ask(struct destination *destination)
+{
+    const char *channel = destination->channel;
+
+    if (id_is_valid(channel, "UW")) {
+        snprintf(destination->user_id, sizeof destination->user_id, "%s", channel);
+        people_ask(destination);
+    } else if (channel[0] == '@') {
+        user_ask(destination);
+    } else {
+        name_ask(destination);
+    }
 }
 
 void destination_find(struct invocation *invocation, const char *channel, destination_fn *fn,
@@ -133,17 +174,15 @@ void destination_find(struct invocation *invocation, const char *channel, destin
                                         .channel = channel,
                                         .fn = fn,
                                         .arg = arg};
-    if (id_is_valid(channel, "UW"))
-        people_ask(destination);
-    else
-        name_ask(destination);
+    destination_ask(destination);
 }
 
 void destination_fail(struct invocation *invocation, int r)
 {
     if (r == -ERROR_CHANNEL_NOT_FOUND)
         invocation_fail_message(invocation, r,
-                                "channel: must be the id or the name of a channel, or a user's id");
+                                "channel: must be the id or the name of a channel, or a user's id "
+                                "or @name");
     else
         invocation_fail(invocation, r);
 }

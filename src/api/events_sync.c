@@ -26,6 +26,8 @@ static void synced(void *arg, int r, const struct gateway_missed *missed)
     }
     struct json_writer *w = invocation_open(invocation);
     array_write(w, "events", missed->events, missed->events_length);
+    json_key(w, "users_changed");
+    json_raw(w, missed->users, missed->users_length);
     json_key_string(w, "position", missed->position);
     json_key_bool(w, "has_more", missed->has_more);
     if (missed->is_too_old)
@@ -40,8 +42,7 @@ void events_sync(struct invocation *invocation)
     const char *since;
     int64_t limit = LIMIT_DEFAULT;
 
-    if (!take_text(invocation, "since", &since) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &limit))
+    if (!take_text(invocation, "since", &since) || !take_limit(invocation, LIMIT_MAX, &limit))
         return;
     int r = gateway_sync(invocation->api->options.gateway, invocation->actor, since, limit, synced,
                          invocation);

@@ -20,11 +20,12 @@
 
 // Bounds are exclusive: the history between `after` and `before`.
 #define HISTORY_SELECT(order)                                                                      \
-    "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(                             \
-        "v") ", (SELECT u.unread FROM unread_rows u WHERE $7 AND u.channel_id = $3 AND "           \
+    "SELECT a.error, " MESSAGE_SELECT("r", "$2") ", " MESSAGE_READER_SELECT(                       \
+        "v") ", (SELECT u.unread FROM unread_rows u WHERE $8 AND u.channel_id = $3 AND "           \
              "u.user_id = $2 AND u.strategy_in_use <> 3), (SELECT c.strategy_in_use FROM "         \
              "channels "                                                                           \
-             "c WHERE $7 AND c.id = $3) FROM (SELECT channel_refusal($1, $2, $3) AS error) a "     \
+             "c WHERE $8 AND c.id = $3), (SELECT count(*) FROM pin_rows p WHERE p.channel_id = "   \
+             "$3) FROM (SELECT history_refusal($1, $2, $3, $7) AS error) a "                       \
              "LEFT JOIN LATERAL (SELECT * "                                                        \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
              "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \
@@ -35,12 +36,12 @@ static const struct statement HISTORY_UPWARD = {"history_upward", HISTORY_SELECT
 // The root is on every page; its replies are between the bounds.
 static const struct statement REPLIES = {
     "replies",
-    "SELECT a.error, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(
-        "v") " FROM (SELECT channel_refusal($1, $2, $3) AS error) a LEFT JOIN LATERAL ("
+    "SELECT a.error, " MESSAGE_SELECT("r", "$2") ", " MESSAGE_READER_SELECT(
+        "v") " FROM (SELECT history_refusal($1, $2, $3, $7) AS error) a LEFT JOIN LATERAL ("
              " (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts "
-             "= $7 AND (NOT m.deleted OR m.reply_count > 0))"
+             "= $8 AND (NOT m.deleted OR m.reply_count > 0))"
              " UNION ALL (SELECT * FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 "
-             "AND m.thread_ts = $7 AND m.ts > $4"
+             "AND m.thread_ts = $8 AND m.ts > $4"
              " AND m.ts < $5 AND NOT m.deleted ORDER BY m.ts LIMIT $6)) r ON true" READER
              " ORDER BY r.ts",
 };
@@ -48,7 +49,8 @@ enum {
     COLUMN_ERROR,
     COLUMN_MESSAGE,
     COLUMN_UNREAD = COLUMN_MESSAGE + MESSAGE_COLUMNS + MESSAGE_READER_COLUMNS,
-    COLUMN_STRATEGY
+    COLUMN_STRATEGY,
+    COLUMN_PINS
 };
 enum {
     HISTORY_DEFAULT = 100,
@@ -114,8 +116,7 @@ static struct span *take_span(struct invocation *invocation, int64_t limit, int6
     invocation->state = span;
     span->limit = limit;
     if (!take_channel(invocation, &span->channel_id) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, limit_max, &span->limit) ||
-        !take_bounds(invocation, span))
+        !take_limit(invocation, limit_max, &span->limit) || !take_bounds(invocation, span))
         return NULL;
     return span;
 }
@@ -130,6 +131,7 @@ static void span_params(const struct invocation *invocation, struct params *para
     params_int(params, span->after);
     params_int(params, span->before);
     params_int(params, span->limit + 1);
+    params_bool(params, invocation->actor->type == 'u');
 }
 
 // Whether the caller may read the channel. False: the error was replied.
@@ -157,7 +159,7 @@ static size_t row_size(const struct result *result, int row)
     struct message message;
 
     message_read(result, row, COLUMN_MESSAGE, &message);
-    return 6 * message.text_length + message.extra_length;
+    return 6 * message.text_length + message.extra_length + message.notes_length;
 }
 
 // How many of `count` rows, from `first` in direction `step`, fit into a page. At least one, unless
@@ -204,7 +206,7 @@ static void history_answer(struct invocation *invocation, const struct result *r
     for (int row = first; row < last; row++)
         row_write(w, invocation, result, row);
     json_close_array(w);
-    json_key_int(w, "pin_count", 0);
+    json_key_int(w, "pin_count", result_int(result, 0, COLUMN_PINS));
     json_key(w, "channel_actions_ts");
     json_none(w);
     json_key_int(w, "channel_actions_count", 0);
@@ -285,9 +287,9 @@ void channels_replies(struct invocation *invocation)
         "c.id") " ORDER BY e.seq"
 static const struct statement EVENTS = {
     "events",
-    "SELECT a.error, " MESSAGE_SELECT(
-        "r") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
-             "c.type, c.created, e.note, e.note_data, w.seq, " OLDEST_SEQ EVENTS_FROM,
+    "SELECT a.error, " MESSAGE_OF_EVENT_SELECT(
+        "$2") ", e.seq, e.kind, e.event_ts, e.actor, e.message_ts, "
+              "c.type, c.created, e.note, e.note_data, w.seq, " OLDEST_SEQ EVENTS_FROM,
 };
 enum {
     COLUMN_SEQ = COLUMN_MESSAGE + MESSAGE_COLUMNS,
@@ -381,7 +383,7 @@ void channels_events(struct invocation *invocation)
     if (!take_channel(invocation, &channel_id) || !take_text(invocation, "after_seq", &after_seq) ||
         !take_optional_int(invocation, "after_seq", -ERROR_INVALID_ARGUMENTS, 0, INT64_MAX / 2,
                            &span->after_seq) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIST_MAX, &span->limit))
+        !take_limit(invocation, LIST_MAX, &span->limit))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void invocation_end(struct invocation *invocation)
+void invocation_end(struct invocation *invocation)
 {
     free(invocation->state);
     TAGGED_FREE(invocation);
@@ -146,6 +146,23 @@ void invocation_change(struct invocation *invocation, const struct statement *st
 {
     invocation->with_outbox = with_outbox;
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
+}
+
+static void read_answer(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) == 0)
+        invocation_fail(invocation, -ERROR_INTERNAL);
+    else if (!result_is_null(result, 0, COLUMN_ERROR))
+        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    else
+        invocation_object(invocation, result_text(result, 0, COLUMN_REPLY),
+                          result_length(result, 0, COLUMN_REPLY));
+}
+
+void invocation_read(struct invocation *invocation, const struct statement *statement,
+                     struct params *params)
+{
+    invocation_query(invocation, STORE_READ, statement, params, read_answer);
 }
 
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,

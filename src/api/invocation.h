@@ -45,6 +45,7 @@ struct invocation {
     const struct actor *actor;
     const struct method *method;
     const char *channel_id;              // the argument, once read; NULL: none
+    unsigned types;                      // of channels in which the token has the method's scope
     const struct method_alias *alias;    // the alias called, if its reply differs; NULL: none
     invocation_rows_fn *rows_fn;         // receives the rows of the statement in flight
     const struct store_outcome *outcome; // set during rows_fn
@@ -84,6 +85,10 @@ void invocation_change_params(struct invocation *invocation, struct params *para
 void invocation_change(struct invocation *invocation, const struct statement *statement,
                        struct params *params, bool with_outbox);
 
+// Runs a statement that only reads, with the columns error and reply, and replies with its result.
+void invocation_read(struct invocation *invocation, const struct statement *statement,
+                     struct params *params);
+
 // Likewise for a change that takes long in Postgres, with `with_outbox`: on STORE_MANY.
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
                             struct params *params);
@@ -99,6 +104,9 @@ void invocation_base_url(const struct invocation *invocation, char *ret_url, siz
 
 // The reply's member `key` ("channel" or "channels") under the name of the alias that was called.
 const char *invocation_key(const struct invocation *invocation, const char *key);
+
+// Frees an invocation whose request was replied to.
+void invocation_end(struct invocation *invocation);
 
 // Replies; each ends the invocation.
 struct json_writer *invocation_open(struct invocation *invocation);
@@ -134,18 +142,21 @@ void params_name(struct params *params, const char *name);
 // Argument readers. False: an error that names the argument was replied.
 NODISCARD bool take_text(struct invocation *invocation, const char *name,
                          const char **ret_text); // required, not empty
-NODISCARD bool take_label(struct invocation *invocation, const char *name,
-                          const char **ret_text); // required, see invocation_label_is_valid()
 NODISCARD bool take_id(struct invocation *invocation, const char *name, const char *prefixes,
                        int error, const char **ret_id);
 NODISCARD bool take_channel(struct invocation *invocation, const char **ret_channel_id);
 NODISCARD bool take_user(struct invocation *invocation, const char *name, const char **ret_user_id);
+// See invocation_label_is_valid().
+NODISCARD bool take_label(struct invocation *invocation, const char *name, const char **ret_text);
+NODISCARD bool take_user_name(struct invocation *invocation, const char **ret_name);
 NODISCARD bool take_ts(struct invocation *invocation, const char *name, int error, int64_t *ret_ts);
 // Optional arguments: *value keeps the default if the argument is absent or empty.
 NODISCARD bool take_optional_text(struct invocation *invocation, const char *name,
                                   const char **value); // "" if empty
 NODISCARD bool take_optional_word(struct invocation *invocation, const char *name,
                                   const char **value);
+NODISCARD bool take_optional_label(struct invocation *invocation, const char *name,
+                                   const char **value);
 NODISCARD bool take_optional_ts(struct invocation *invocation, const char *name, int error,
                                 int64_t *value);
 NODISCARD bool take_optional_moment(struct invocation *invocation, const char *name, int error,
@@ -156,6 +167,8 @@ NODISCARD bool take_optional_bool(struct invocation *invocation, const char *nam
 NODISCARD int invocation_flag_parse(const char *text, bool *ret_flag);
 NODISCARD bool take_optional_int(struct invocation *invocation, const char *name, int error,
                                  int64_t min, int64_t max, int64_t *value);
+// The argument `limit`: above `max` means `max`, 0 the default that *limit has.
+NODISCARD bool take_limit(struct invocation *invocation, int64_t max, int64_t *limit);
 // A list: "a,b" or "a, b", or a JSON array of strings (in a JSON body, or as text). Adds its
 // members to an open text array of `params`; each must be an id with one of `prefixes`.
 NODISCARD bool take_ids(struct invocation *invocation, const char *name, const char *prefixes,

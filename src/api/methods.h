@@ -6,6 +6,9 @@
 
 // auth.c
 method_fn api_test, auth_test, auth_revoke;
+// reactions.c, pins.c
+method_fn reactions_add, reactions_remove, reactions_get, reactions_list, pins_add, pins_remove,
+    pins_list;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
@@ -37,6 +40,11 @@ method_fn threads_mark, threads_follow, threads_unfollow, threads_list;
 method_fn unread_sync, client_counts;
 // users_presence.c
 method_fn users_get_presence, users_set_presence;
+// profiles.c
+method_fn users_profile_get, users_profile_set, users_lookup_by_email, users_search, users_identity,
+    users_prefs_get, admin_users_update;
+// team.c
+method_fn team_info, bots_info, usergroups_list, emoji_list, admin_emoji_add, admin_emoji_remove;
 // people.c
 method_fn users_info, users_list, users_conversations;
 // admin.c
@@ -56,7 +64,8 @@ method_fn admin_push_test;
 // devices.c
 method_fn devices_register, devices_unregister, devices_list;
 // user_notifications.c
-method_fn notifications_get, notifications_set, dnd_info, dnd_set_snooze, dnd_end_snooze;
+method_fn notifications_get, notifications_set, dnd_info, dnd_team_info, dnd_set_snooze,
+    dnd_end_snooze;
 // admin_many.c
 method_fn admin_users_list, admin_users_create_many, admin_channels_add_members;
 

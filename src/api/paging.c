@@ -18,8 +18,7 @@ bool take_page(struct invocation *invocation, const char *kind, const char *pref
     invocation->state = limit;
     *limit = PAGE_DEFAULT;
     *ret_after = "";
-    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, PAGE_MAX, limit) ||
-        !take_cursor(invocation, kind, ret_after))
+    if (!take_limit(invocation, PAGE_MAX, limit) || !take_cursor(invocation, kind, ret_after))
         return false;
     if ((*ret_after)[0] == '\0' || id_is_valid(*ret_after, prefixes))
         return true;

@@ -113,7 +113,7 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     invocation_close(invocation);
 }
 
-// Slack's clients may request everything with limit=0; they get a full page.
+// Without a limit, or with limit=0, as many as a page may have: Slack's clients expect all.
 void users_list(struct invocation *invocation)
 {
     struct params params = {0};
@@ -126,12 +126,11 @@ void users_list(struct invocation *invocation)
         return;
     }
     invocation->state = limit;
-    if (!take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 0, LIMIT_MAX, limit) ||
+    *limit = LIMIT_MAX;
+    if (!take_limit(invocation, LIMIT_MAX, limit) ||
         !take_optional_bool(invocation, "include_locale", &with_locale) ||
         !take_cursor(invocation, "u1", &after))
         return;
-    if (*limit == 0)
-        *limit = LIMIT_MAX;
     if (after[0] != '\0' && !id_is_valid(after, "UW")) {
         invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
                                 "cursor: must be the next_cursor of an earlier reply");

@@ -69,7 +69,7 @@ void threads_unfollow(struct invocation *invocation)
 static const struct statement LIST = {
     "threads_list",
     "SELECT t.unread_count, t.mention_count, l.as_of, l.channel_id, l.thread_ts, l.unread, "
-    "l.activity, l.latest_reply, l.state, " MESSAGE_SELECT("r") ", " MESSAGE_READER_SELECT(
+    "l.activity, l.latest_reply, l.state, " MESSAGE_SELECT("r", "$2") ", " MESSAGE_READER_SELECT(
         "v") " FROM thread_totals($1, $2) t"
              " LEFT JOIN threads_list($1, $2, $3, $4, $5, $6, $7, $8, $9::integer) l ON true"
              " LEFT JOIN message_rows r ON r.channel_id = l.channel_id AND r.ts = l.thread_ts"
@@ -191,8 +191,7 @@ static bool take_list_page(struct invocation *invocation, bool *unread_only, int
     const char *text = NULL;
 
     if (!take_optional_bool(invocation, "unread_only", unread_only) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, limit) ||
-        !take_cursor(invocation, "t1", &text))
+        !take_limit(invocation, LIMIT_MAX, limit) || !take_cursor(invocation, "t1", &text))
         return false;
     if (!text || page_parse(text, page))
         return true;

@@ -18,7 +18,7 @@
 static const struct statement TOKEN = {
     "token",
     "SELECT t.id, t.workspace_id, t.user_id, t.type, t.scopes, t.app_id, u.bot_id, "
-    "u.is_admin, " TOKEN_FAULT("t", "u") ", " TOKEN_LEFT_MS(
+    "u.is_admin, " TOKEN_BOT("u") ", " TOKEN_FAULT("t", "u") ", " TOKEN_LEFT_MS(
         "t") ","
              " coalesce(t.last_used, 0) < extract(epoch FROM now())::bigint - 60, "
              "coalesce(t.rate_limit, 0)"
@@ -31,9 +31,10 @@ static const struct statement TOKEN_USED = {
 // The same columns of an incoming webhook: it is its bot, and has no other rights.
 static const struct statement WEBHOOK = {
     "webhook_token",
-    "SELECT w.id, w.workspace_id, w.user_id, 'bot', '', NULL, w.id, false,"
-    " CASE WHEN NOT u.active THEN 'account_inactive' END, NULL::bigint, false, 0"
-    " FROM webhooks w JOIN users u ON u.id = w.user_id WHERE w.digest = $1",
+    "SELECT w.id, w.workspace_id, w.user_id, 'bot', '', NULL, w.id, false, " TOKEN_BOT(
+        "u") ","
+             " CASE WHEN NOT u.active THEN 'account_inactive' END, NULL::bigint, false, 0"
+             " FROM webhooks w JOIN users u ON u.id = w.user_id WHERE w.digest = $1",
 };
 enum {
     COLUMN_ID,
@@ -44,6 +45,9 @@ enum {
     COLUMN_APP,
     COLUMN_BOT,
     COLUMN_ADMIN,
+    COLUMN_BOT_APP,
+    COLUMN_BOT_NAME,
+    COLUMN_BOT_UPDATED,
     COLUMN_FAULT,
     COLUMN_LEFT_MS,
     COLUMN_STALE,
@@ -305,6 +309,9 @@ static void entry_read(struct token_entry *entry, const struct result *result)
     COPY(actor->scopes, COLUMN_SCOPES);
     COPY(actor->app_id, COLUMN_APP);
     COPY(actor->bot_id, COLUMN_BOT);
+    COPY(actor->bot.app_id, COLUMN_BOT_APP);
+    COPY(actor->bot.name, COLUMN_BOT_NAME);
+    actor->bot.updated = result_int(result, 0, COLUMN_BOT_UPDATED);
     actor->type = result_text(result, 0, COLUMN_TYPE)[0];
     actor->is_admin = result_bool(result, 0, COLUMN_ADMIN);
     actor->rate_limit = result_int(result, 0, COLUMN_RATE_LIMIT);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "gateway/gateway.h"
+#include "store/session.h"
 #include "unread/sidebar.h"
 
 #include <stdio.h>
@@ -17,8 +18,12 @@
 enum { LIMIT_MAX = 1000, TOKEN_DAYS_MAX = 30, SLICE_BYTES = 1 << 20 };
 #define DAY_US (86400LL * 1000000)
 
+static const struct statement USERS_CHANGED = {"users_changed",
+                                               "SELECT users_changed($1, $2::xid8)"};
+
 struct sync {
     uint32_t tag;
+    bool was_since_given;
     bool has_since;
     struct sync_token since;
     bool has_page;
@@ -29,6 +34,7 @@ struct sync {
     // the reply
     const struct sidebar_state *state;
     struct sync_token token;
+    struct result *users; // who has changed; NULL: not known
     struct json_writer *w;
     int first; // of this page's entries
     int end;
@@ -45,6 +51,7 @@ static bool take_since(struct invocation *invocation, struct sync *sync)
         return false;
     if (!text)
         return true;
+    sync->was_since_given = true;
     if (!sync_token_parse(text, &sync->since)) {
         invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
                                 "since: must be the sync_token of an earlier reply");
@@ -61,8 +68,7 @@ static bool take_sync(struct invocation *invocation, struct sync *sync)
     const char *page = NULL;
 
     sync->types = TYPES_ALL;
-    if (!take_since(invocation, sync) ||
-        !take_optional_int(invocation, "limit", -ERROR_INVALID_LIMIT, 1, LIMIT_MAX, &sync->limit) ||
+    if (!take_since(invocation, sync) || !take_limit(invocation, LIMIT_MAX, &sync->limit) ||
         !take_cursor(invocation, "p1", &page) || !take_optional_types(invocation, &sync->types))
         return false;
     sync->has_page = page != NULL;
@@ -255,6 +261,19 @@ static void position_write(const struct invocation *invocation)
     json_key_string(sync->w, "position", text);
 }
 
+// In a full reply to a token that was too old, anybody may have changed.
+static void users_write(struct sync *sync)
+{
+    if (!sync->was_since_given)
+        return;
+    json_key(sync->w, "users_changed");
+    if (sync->users)
+        json_raw(sync->w, result_text(sync->users, 0, 0), result_length(sync->users, 0, 0));
+    else
+        json_none(sync->w);
+    result_free(TAKE(sync->users));
+}
+
 static void reply_begin(struct invocation *invocation)
 {
     struct sync *sync = CAST(sync, invocation->state);
@@ -273,6 +292,7 @@ static void reply_end(struct invocation *invocation)
     struct sidebar_totals totals = sidebar_totals_of(sync->state);
 
     removed_write(sync);
+    users_write(sync);
     threads_write(sync->w, sync->state);
     sidebar_totals_write(sync->w, &totals);
     if (sync->with_badges)
@@ -294,6 +314,33 @@ static void reply_advance(void *arg)
     reply_end(invocation);
 }
 
+static void users_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct invocation *invocation = CAST(invocation, arg);
+    struct sync *sync = CAST(sync, invocation->state);
+
+    if (outcome->r < 0) {
+        sidebar_release(sync->state);
+        invocation_fail(invocation, outcome->r);
+        return;
+    }
+    sync->users = store_take(outcome);
+    reply_begin(invocation);
+    reply_advance(invocation);
+}
+
+// After the channels, so that nothing is missed between this reply and the next one.
+static void users_ask(struct invocation *invocation)
+{
+    const struct sync *sync = CAST(sync, invocation->state);
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_xid(&params, sync->since.xid);
+    store_call(invocation->api->options.store, STORE_READ, &USERS_CHANGED, &params, users_answer,
+               invocation);
+}
+
 static void sync_answer(void *arg, int r, const struct sidebar_state *state)
 {
     struct invocation *invocation = CAST(invocation, arg);
@@ -311,6 +358,10 @@ static void sync_answer(void *arg, int r, const struct sidebar_state *state)
     if (sync->has_page)
         sync->token = sync->page.token; // the first page's: it misses all later changes
     sync->has_more = page_find(sync);
+    if (sync->has_since) {
+        users_ask(invocation);
+        return;
+    }
     reply_begin(invocation);
     reply_advance(invocation);
 }

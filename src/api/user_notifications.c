@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SNOOZE_MINUTES_MAX = 30 * 24 * 60, TZ_LENGTH_MAX = 64, WORDS_MAX = 3 };
+enum { SNOOZE_MINUTES_MAX = 30 * 24 * 60, TZ_LENGTH_MAX = 64, WORDS_MAX = 3, DND_USERS_MAX = 50 };
 
 static const struct statement GET = {"notifications_get",
                                      "SELECT error, reply FROM notifications_get($1)"};
@@ -14,6 +14,8 @@ static const struct statement SET = {
 static const struct statement TIMEZONE = {"timezone_find", "SELECT name FROM timezone_find($1)"};
 static const struct statement DND_INFO = {"dnd_info",
                                           "SELECT error, reply FROM dnd_info($1, $2, $3)"};
+static const struct statement DND_TEAM = {"dnd_team_info",
+                                          "SELECT error, reply FROM dnd_team_info($1, $2)"};
 static const struct statement DND_SET = {"dnd_set_snooze",
                                          "SELECT error, reply FROM dnd_set_snooze($1, $2)"};
 static const struct statement DND_END = {"dnd_end_snooze",
@@ -167,6 +169,19 @@ void dnd_info(struct invocation *invocation)
     params_text(&params, invocation->actor->user_id);
     params_text(&params, user_id);
     invocation_change(invocation, &DND_INFO, &params, false);
+}
+
+// Of those of the users who exist, as Slack's.
+void dnd_team_info(struct invocation *invocation)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    params_open_text_array(&params);
+    if (!take_ids(invocation, "users", "UW", -ERROR_USER_NOT_FOUND, DND_USERS_MAX, &params))
+        return;
+    params_close_array(&params);
+    invocation_read(invocation, &DND_TEAM, &params);
 }
 
 void dnd_set_snooze(struct invocation *invocation)

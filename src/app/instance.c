@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/service_url.h"
 #include "events_api/events_api.h"
 #include "fanout/load.h"
 #include "fanout/worker.h"
@@ -304,6 +305,7 @@ int instance_run(const struct settings *settings)
     signals_block(&signals);
     memory_give_back();
     long long descriptors = descriptors_allow();
+    service_url_set(settings->public_url, settings->listen);
     unread_cap_set(settings->unread_max);
     unread_display_max_set(settings->unread_display_max);
     int r = instance_start(&instance);

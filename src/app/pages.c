@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of /healthz, /readyz, /metrics and the static files.
+// The handlers of /healthz, /readyz, /metrics, pictures and the static files.
 #include "pages.h"
 #include "web.h"
 
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/metrics.h"
+#include "http/picture.h"
 
 #include <stdlib.h>
 
@@ -19,9 +20,9 @@ struct pages {
 
 static const char JSON_TYPE[] = "application/json; charset=utf-8";
 
-static int healthz(void *arg, struct buffer *body, const char **ret_type)
+static int healthz(void *arg, const char *path, struct buffer *body, const char **ret_type)
 {
-    (void)arg;
+    (void)arg, (void)path;
     *ret_type = JSON_TYPE;
     buffer_append_text(body, "{\"status\":\"ok\"}\n");
     return 200;
@@ -36,7 +37,7 @@ static const char *log_word(const struct log *log)
 }
 
 // 200 if everything that calls need is available; otherwise 503 with the missing parts.
-static int readyz(void *arg, struct buffer *body, const char **ret_type)
+static int readyz(void *arg, const char *path, struct buffer *body, const char **ret_type)
 {
     const struct pages *pages = CAST(pages, arg);
     struct json_writer w = json_writer_to(body);
@@ -45,6 +46,7 @@ static int readyz(void *arg, struct buffer *body, const char **ret_type)
     bool log = log_is_ready(pages->log);
     bool ready = postgres && redis && log && !pages->draining;
 
+    (void)path;
     *ret_type = JSON_TYPE;
     json_open_object(&w);
     json_key_string(&w, "status", ready ? "ok" : pages->draining ? "draining" : "unavailable");
@@ -55,10 +57,11 @@ static int readyz(void *arg, struct buffer *body, const char **ret_type)
     return ready ? 200 : 503;
 }
 
-static int metrics(void *arg, struct buffer *body, const char **ret_type)
+static int metrics(void *arg, const char *path, struct buffer *body, const char **ret_type)
 {
     const struct pages *pages = CAST(pages, arg);
 
+    (void)path;
     metric_set(METRIC_PART_POSTGRES, readiness_of_postgres(pages->readiness));
     metric_set(METRIC_PART_REDIS, readiness_of_redis(pages->readiness));
     metric_set(METRIC_PART_LOG, log_is_ready(pages->log) && log_answers(pages->log));
@@ -80,6 +83,9 @@ int pages_new(struct server *server, const struct readiness *readiness, const st
         r = server_page_add(server, "/readyz", readyz, pages);
     if (r >= 0)
         r = server_page_add(server, "/metrics", metrics, pages);
+    if (r >= 0)
+        r = server_page_add_cached(server, "/avatars/*", "public, max-age=86400", picture_page,
+                                   NULL);
     if (r >= 0)
         r = web_add(server);
     if (r < 0) {

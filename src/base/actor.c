@@ -4,13 +4,15 @@
 
 #include <string.h>
 
+#define EMAIL_SCOPE "users:read.email"
+
 bool actor_has_scope(const struct actor *actor, const char *scope)
 {
     const char *scopes = actor->scopes;
     size_t length = strlen(scope);
 
     if (scopes[0] == '\0')
-        return true;
+        return actor->is_admin || strcmp(scope, EMAIL_SCOPE) != 0;
     while (*scopes != '\0') {
         size_t here = strcspn(scopes, ",");
         if (here == length && strncmp(scopes, scope, length) == 0)
@@ -25,5 +27,5 @@ bool actor_reads_email(const struct actor *actor)
     bool has_list = actor->scopes[0] != '\0';
 
     return (actor->is_admin && actor_has_scope(actor, "admin")) ||
-           (has_list && actor_has_scope(actor, "users:read.email"));
+           (has_list && actor_has_scope(actor, EMAIL_SCOPE));
 }

@@ -14,7 +14,7 @@
 
 enum {
     ID_RANDOM_LENGTH = 10,
-    TOKEN_RANDOM_BYTES = 32,
+    TOKEN_RANDOM_LENGTH = 43, // 256 bits
     TS_LENGTH = TS_SIZE - 1,
     TS_SECONDS_DIGITS = 10,
     POOL_SIZE = 512
@@ -93,21 +93,20 @@ void id_make(char prefix, char *ret_id)
 
 void token_make(const char *prefix, char *ret_token)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned char random[TOKEN_RANDOM_BYTES];
-    random_fill(random, sizeof random);
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    enum { DIGITS = sizeof digits - 1 };
     int at = snprintf(ret_token, TOKEN_SIZE, "%s-", prefix);
-    unsigned bits = 0, held = 0;
-    for (size_t i = 0; i < sizeof random; i++) {
-        held = (held << 8) | random[i];
-        for (bits += 8; bits >= 6; bits -= 6) {
-            ASSERT(at < TOKEN_SIZE - 2);
-            ret_token[at++] = digits[(held >> (bits - 6)) & 63];
-        }
+    int end = at + TOKEN_RANDOM_LENGTH;
+    unsigned char random;
+
+    ASSERT(end < TOKEN_SIZE);
+    while (at < end) {
+        random_fill(&random, sizeof random);
+        if (random < 256 / DIGITS * DIGITS) // the others would make some digits more likely
+            ret_token[at++] = digits[random % DIGITS];
     }
-    ret_token[at++] = digits[(held << (6 - bits)) & 63];
     ret_token[at] = '\0';
-    explicit_bzero(random, sizeof random);
+    explicit_bzero(&random, sizeof random);
 }
 
 int ts_parse(const char *text, size_t length, int64_t *ret_ts_us)

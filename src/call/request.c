@@ -17,6 +17,7 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->id = "";
     request->token = "";
     request->scope = NULL;
+    request->granted = NULL;
     request->idempotency_key = "";
     request->host = "";
     request->origin[0] = '\0';
@@ -123,6 +124,11 @@ void request_set_secret(struct request *request)
 void request_set_scope(struct request *request, const char *scope)
 {
     request->scope = scope;
+}
+
+void request_set_granted(struct request *request, const char *scopes)
+{
+    request->granted = scopes;
 }
 
 const char *request_arg(const struct request *request, const char *name)

@@ -45,8 +45,8 @@ const char *callback_name(enum event_kind kind, enum channel_type type)
     case EVENT_DELETE:
         return messages[type];
     case EVENT_JOIN:
-        return type == CHANNEL_IM ? NULL : event_type(kind, type);
     case EVENT_LEAVE:
+        return event_is_slacks(kind, type, event_type(kind, type)) ? event_type(kind, type) : NULL;
     case EVENT_ARCHIVE:
     case EVENT_UNARCHIVE:
     case EVENT_RENAME:
@@ -61,9 +61,22 @@ static bool is_name(const char *known, const char *name, size_t length)
     return known && strlen(known) == length && memcmp(known, name, length) == 0;
 }
 
+static bool is_note_name(const char *name, size_t length)
+{
+    char note[EVENT_NOTE_SIZE];
+
+    if (length >= sizeof note)
+        return false;
+    memcpy(note, name, length);
+    note[length] = '\0';
+    return event_note_is_slacks(note);
+}
+
 bool callback_name_is_known(const char *name, size_t length)
 {
     if (is_name("app_mention", name, length))
+        return true;
+    if (is_note_name(name, length))
         return true;
     for (enum event_kind kind = 0; kind < EVENT_KIND_MAX; kind++)
         for (enum channel_type type = 0; type < CHANNEL_TYPE_MAX; type++)

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "events/event_type.h"
 
+#include <string.h>
+
 static void common_write(struct json_writer *w, const struct frame_context *context)
 {
     json_key_string(w, "channel", context->channel_id);
@@ -163,22 +165,35 @@ const char *frame_write_thread(struct buffer *out, enum event_kind kind,
     return type;
 }
 
-// The members of the object `data`, which is Tidings' own; nothing of what is no object.
-static void note_members_write(struct json_writer *w, const char *data, size_t length)
+// The members of the object `data`, which is Tidings' own; nothing of what is no object. A pin's
+// end with its item, which gets the message as it is now.
+static void note_members_write(struct json_writer *w, const struct frame_context *context,
+                               const struct message *message)
 {
     CLEANUP_JSON json_t *object = NULL;
+    const char *data = context->note_data;
+    size_t length = context->note_data_length;
 
     if (json_read(data, length, JSON_DEPTH_MAX, JSON_VALUES_ANY, &object) < 0 ||
         !json_is_object(object) || json_object_size(object) == 0)
         return;
+    bool is_pin = strncmp(context->note, "pin_", 4) == 0 && data[length - 2] == '}';
+    bool has_message = is_pin && message->user_id[0] != '\0' && !message->deleted;
     buffer_append_byte(w->out, ',');
-    buffer_append(w->out, data + 1, length - 2);
+    buffer_append(w->out, data + 1, length - 2 - has_message);
+    if (!has_message)
+        return;
+    buffer_append_text(w->out, ",\"message\":");
+    struct json_writer of_message = json_writer_to(w->out);
+    message_write(&of_message, message, context->workspace_id);
+    buffer_append_byte(w->out, '}');
 }
 
-static void note_write(struct json_writer *w, const struct frame_context *context)
+static void note_write(struct json_writer *w, const struct frame_context *context,
+                       const struct message *message)
 {
     json_key_string(w, "type", context->note);
-    note_members_write(w, context->note_data, context->note_data_length);
+    note_members_write(w, context, message);
     common_write(w, context);
 }
 
@@ -207,7 +222,7 @@ void frame_write(struct buffer *out, enum event_kind kind, const struct frame_co
         rename_write(&w, context, message);
         break;
     case EVENT_NOTE:
-        note_write(&w, context);
+        note_write(&w, context, message);
         break;
     default:
         post_write(&w, context, message);

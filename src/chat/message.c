@@ -32,6 +32,11 @@ void message_read(const struct result *result, int row, int column, struct messa
         .reply_users = result_text(result, row, c + 18),
         .root_text = result_text(result, row, c + 19),
         .reply_users_count = result_int(result, row, c + 20),
+        .bot_app_id = result_text(result, row, c + 21),
+        .bot_name = result_text(result, row, c + 22),
+        .bot_updated = result_int(result, row, c + 23),
+        .notes = result_text(result, row, c + 24),
+        .notes_length = result_length(result, row, c + 24),
     };
 }
 
@@ -113,6 +118,29 @@ static void edited_write(struct json_writer *w, const struct message *message)
     json_close_object(w);
 }
 
+// Who reads the history often knows of a bot only what stands here.
+static void bot_write(struct json_writer *w, const struct message *message,
+                      const char *workspace_id)
+{
+    if (message->bot_id[0] == '\0')
+        return;
+    json_key_string(w, "bot_id", message->bot_id);
+    json_key_string(w, "app_id", message->bot_app_id);
+    json_key(w, "bot_profile");
+    json_open_object(w);
+    json_key_string(w, "id", message->bot_id);
+    json_key_string(w, "app_id", message->bot_app_id);
+    json_key_string(w, "user_id", message->user_id);
+    json_key_string(w, "name", message->bot_name);
+    json_key(w, "icons");
+    json_open_object(w);
+    json_close_object(w);
+    json_key_bool(w, "deleted", false);
+    json_key_int(w, "updated", message->bot_updated);
+    json_key_string(w, "team_id", workspace_id);
+    json_close_object(w);
+}
+
 void message_write_members(struct json_writer *w, const struct message *message,
                            const char *workspace_id)
 {
@@ -126,8 +154,7 @@ void message_write_members(struct json_writer *w, const struct message *message,
     json_string_n(w, message->text, message->text_length);
     json_key_ts(w, "ts", message->ts);
     json_key_string(w, "team", workspace_id);
-    if (message->bot_id[0] != '\0')
-        json_key_string(w, "bot_id", message->bot_id);
+    bot_write(w, message, workspace_id);
     if (message->client_msg_id[0] != '\0')
         json_key_string(w, "client_msg_id", message->client_msg_id);
     thread_write(w, message);
@@ -136,6 +163,10 @@ void message_write_members(struct json_writer *w, const struct message *message,
     if (message->extra_length > 2) { // more than {}: write its members without the braces
         buffer_append_byte(w->out, ',');
         buffer_append(w->out, message->extra + 1, message->extra_length - 2);
+    }
+    if (message->notes_length > 0) {
+        buffer_append_byte(w->out, ',');
+        buffer_append(w->out, message->notes, message->notes_length);
     }
 }
 

@@ -74,3 +74,12 @@ bool event_note_is_slacks(const char *note)
             return true;
     return false;
 }
+
+bool event_is_slacks(enum event_kind kind, enum channel_type channel_type, const char *type)
+{
+    bool is_direct = channel_type == CHANNEL_IM || channel_type == CHANNEL_MPIM;
+
+    if (kind == EVENT_JOIN || kind == EVENT_LEAVE)
+        return !is_direct;
+    return kind != EVENT_NOTE || event_note_is_slacks(type);
+}

@@ -23,8 +23,8 @@ static const struct statement use = {
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''), "
     "t.type,"
     " u.is_admin, coalesce(a.events, t.scopes), k.native, u.manual_away, coalesce(t.rate_limit, 0),"
-    " " TOKEN_LEFT_MS(
-        "t") " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
+    " " TOKEN_LEFT_MS("t") ", " TOKEN_BOT(
+        "u") " FROM ticket k JOIN tokens t ON t.id = k.token_id JOIN users u ON u.id = t.user_id"
              " LEFT JOIN apps a ON a.id = t.app_id"
              " WHERE k.expires_at > now() AND " TOKEN_IS_GOOD("t", "u")};
 
@@ -32,8 +32,8 @@ static const struct statement use_token = {
     "gateway_token_use",
     "SELECT t.workspace_id, t.user_id, t.id, coalesce(u.bot_id, ''), coalesce(t.app_id, ''),"
     " t.type, u.is_admin, t.scopes, true, u.manual_away, coalesce(t.rate_limit, 0),"
-    " " TOKEN_LEFT_MS("t") " FROM tokens t JOIN users u ON u.id = t.user_id"
-                           " WHERE t.digest = $1 AND " TOKEN_IS_GOOD("t", "u")};
+    " " TOKEN_LEFT_MS("t") ", " TOKEN_BOT("u") " FROM tokens t JOIN users u ON u.id = t.user_id"
+                                               " WHERE t.digest = $1 AND " TOKEN_IS_GOOD("t", "u")};
 
 // Further connections wait to be opened: reading the channels and backlogs of too many at once
 // would delay API calls.
@@ -134,6 +134,9 @@ static void actor_read(const struct result *result, struct connection *c)
     c->native = result_bool(result, 0, 8);
     c->manual_away = result_bool(result, 0, 9);
     actor->rate_limit = result_int(result, 0, 10);
+    id_copy(actor->bot.app_id, result, 12);
+    snprintf(actor->bot.name, sizeof actor->bot.name, "%s", result_text(result, 0, 13));
+    actor->bot.updated = result_int(result, 0, 14);
     c->expires_ms = result_is_null(result, 0, 11)
                         ? 0
                         : loop_now_ms(c->gateway->loop) + result_int(result, 0, 11);

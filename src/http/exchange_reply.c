@@ -20,6 +20,12 @@ static bool is_file(const struct exchange *exchange)
     return exchange->page && !exchange->page->fn && exchange->request.error[0] == '\0';
 }
 
+// Errors are kept by nobody.
+static const char *cache_of(const struct exchange *exchange)
+{
+    return exchange->page && exchange->request.status == 200 ? exchange->page->cache : "no-store";
+}
+
 static int file_headers(const struct server_page *page, struct reply_header *headers, int count)
 {
     headers[count++] = (struct reply_header){"Cache-Control", "no-cache"};
@@ -46,12 +52,12 @@ static int cors_headers(const struct exchange *exchange, struct reply_header *he
     return count;
 }
 
-// For tokens with scopes.
+// For calls with a token: some clients crash without them.
 static int scope_headers(const struct request *request, struct reply_header *headers, int count)
 {
-    headers[count++] = (struct reply_header){"X-OAuth-Scopes", request->actor.scopes};
-    if (request->scope)
-        headers[count++] = (struct reply_header){"X-Accepted-OAuth-Scopes", request->scope};
+    headers[count++] = (struct reply_header){"X-OAuth-Scopes", request->granted};
+    headers[count++] =
+        (struct reply_header){"X-Accepted-OAuth-Scopes", request->scope ? request->scope : ""};
     return count;
 }
 
@@ -79,7 +85,7 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
     if (is_file(exchange))
         count = file_headers(exchange->page, ret_headers, count);
     else
-        ret_headers[count++] = (struct reply_header){"Cache-Control", "no-store"};
+        ret_headers[count++] = (struct reply_header){"Cache-Control", cache_of(exchange)};
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
     if (exchange->is_call && exchange->server->options.settings.gzip_min_bytes > 0)
         ret_headers[count++] = (struct reply_header){"Vary", "Accept-Encoding"};
@@ -89,7 +95,7 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
         ret_headers[count++] = (struct reply_header){"WWW-Authenticate", "Bearer"};
     if (exchange->request.retry_after[0] != '\0')
         ret_headers[count++] = (struct reply_header){"Retry-After", exchange->request.retry_after};
-    if (exchange->request.actor.scopes[0] != '\0')
+    if (exchange->request.granted)
         count = scope_headers(&exchange->request, ret_headers, count);
     if (exchange->origin)
         count = cors_headers(exchange, ret_headers, count);

@@ -106,7 +106,8 @@ static struct MHD_Response *page_response(struct exchange *exchange)
     struct request *request = &exchange->request;
     if (!page->fn)
         return file_response(exchange);
-    request->status = page->fn(page->arg, &request->reply, &exchange->content_type);
+    request->status =
+        page->fn(page->arg, exchange->head.target, &request->reply, &exchange->content_type);
     if (buffer_failed(&request->reply))
         exchange_plain_error(exchange, 500, error_code(-ERROR_INTERNAL), NULL);
     struct MHD_Response *response = MHD_create_response_from_buffer(

@@ -133,12 +133,19 @@ static struct server_page *page_new(struct server *server, const char *path)
 
 int server_page_add(struct server *server, const char *path, server_page_fn *fn, void *arg)
 {
+    return server_page_add_cached(server, path, "no-store", fn, arg);
+}
+
+int server_page_add_cached(struct server *server, const char *path, const char *cache,
+                           server_page_fn *fn, void *arg)
+{
     ASSERT(fn);
     struct server_page *page = page_new(server, path);
     if (!page)
         return -ERROR_MEMORY;
     page->fn = fn;
     page->arg = arg;
+    page->cache = cache;
     return 0;
 }
 

@@ -51,6 +51,7 @@ struct server_page {
     char *path;
     server_page_fn *fn; // NULL: serves `file`
     void *arg;
+    const char *cache; // Cache-Control
     struct server_file file;
     char etag[ETAG_SIZE];
 };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/service_url.h"
 #include "base/version.h"
 
 #include "postgres_internal.h"
@@ -36,11 +37,12 @@ static int format_options(const struct postgres_settings *settings, const char *
         "%s%s%s -c plan_cache_mode=force_generic_plan -c jit=off -c TimeZone=UTC"
         " -c enable_seqscan=off -c enable_bitmapscan=off"
         " -c synchronous_commit=%s -c statement_timeout=%lld -c lock_timeout=%lld"
-        " -c idle_in_transaction_session_timeout=5000 -c client_connection_check_interval=1000",
+        " -c idle_in_transaction_session_timeout=5000 -c client_connection_check_interval=1000"
+        " -c tidings.url=%s",
         first, settings->nested ? " -c enable_hashjoin=off -c enable_mergejoin=off" : "",
         settings->merged ? " -c enable_hashjoin=off -c enable_nestloop=off -c enable_sort=off" : "",
         settings->relaxed ? "off" : "on", (long long)settings->statement_timeout_ms,
-        (long long)lock_timeout_ms);
+        (long long)lock_timeout_ms, service_url());
     return length < POSTGRES_OPTIONS_SIZE ? 0 : -ERROR_INVALID_ARGUMENTS;
 }
 

@@ -42,7 +42,10 @@ def live(app, workspace):
     mpim = ann.ok("conversations.open", users=[bot.id, other.id])["channel"]["id"]
     for channel in (app.channel, secret, mpim, bot.id):
         ann.post(channel, "hello")
-    ann.ok("chat.update", channel=app.channel, ts=ann.post(app.channel, "x"), text="edited")
+    ts = ann.post(app.channel, "x")
+    ann.ok("chat.update", channel=app.channel, ts=ts, text="edited")
+    for method in ("reactions.add", "reactions.remove", "pins.add", "pins.remove"):
+        ann.ok(method, channel=app.channel, timestamp=ts, name="tada")
     other.ok("conversations.join", channel=app.channel)
     other.ok("conversations.leave", channel=app.channel)
     for channel, name in ((app.channel, "open"), (secret, "closed")):

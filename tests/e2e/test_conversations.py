@@ -188,7 +188,7 @@ def test_users_conversations_errors(environment, workspace, people):
     for user in ("U0000000000", stranger.id, "bob", ["x"]):
         ann.fails("user_not_found", "users.conversations", user=user)
     ann.fails("invalid_types", "users.conversations", types="public")
-    ann.fails("invalid_limit", "users.conversations", limit=0)
+    ann.fails("invalid_limit", "users.conversations", limit=-1)
     ann.fails("invalid_cursor", "users.conversations", cursor="x")
 
 

@@ -18,13 +18,13 @@ RULES = [
     (r"not_authed|invalid_auth|token_(expired|revoked)", 401),
     (r".*_not_found|unknown_method", 404),
     (r"method_not_allowed", 405),
-    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices)|secret_key_missing|snooze_not_active", 409),
+    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices|webhooks)|secret_key_missing|snooze_not_active|.*_limit_reached", 409),
     (r"too_long|.*_too_l(ong|arge)|too_many_attachments", 413),
     (r"(invalid|missing)_post_type", 415),
     (r"ratelimited", 429),
     (r"internal_error", 500),
     (r"service_unavailable", 503),
-    (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized", 403),
+    (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized|not_admin", 403),
     (r"cant_.*|(user_)?not_in_channel|user_disabled", 403),
     (r"invalid_.*|no_.*|json_not_object|.*_conflict|.*_not_supplied|too_many_users|method_not_supported_.*|missing_.*", 400),
 ]
@@ -80,6 +80,10 @@ CALLS = [
     ("token_not_found", "admin", "admin.tokens.revoke", {"token_id": "K0000000000"}),
     ("app_not_found", "admin", "admin.apps.delete", {"app_id": "A0000000000"}),
     ("device_not_found", "ann", "devices.unregister", {"device_id": "none"}),
+    ("bot_not_found", "ann", "bots.info", {"bot": "B0000000000"}), ("users_not_found", "admin", "users.lookupByEmail", {"email": "x"}),
+    ("emoji_not_found", "admin", "admin.emoji.remove", {"name": "x"}), ("invalid_name", "admin", "admin.emoji.remove", {"name": "X"}),
+    ("not_admin", "ann", "users.profile.set", {"user": "U0000000000", "profile": {}}),
+    ("invalid_profile", "ann", "users.profile.set", {"profile": []}),
     ("snooze_not_active", "ann", "dnd.endSnooze", {}),
     ("invalid_key", "admin", "admin.pushApps.create", {"name": "x", "platform": "fcm", "service_account": "{}"}),
     ("provider_not_found", "admin", "admin.auth.providers.delete", {"name": "x"}),
@@ -118,7 +122,7 @@ CALLS = [
     ("invalid_timestamp", "ann", "channels.mark", {"channel": lambda s: s.room, "ts": "x"}),
     ("invalid_ts_oldest", "ann", "channels.history", {"channel": lambda s: s.room, "oldest": "x"}),
     ("invalid_ts_latest", "ann", "channels.history", {"channel": lambda s: s.room, "latest": "x"}),
-    ("invalid_cursor", "ann", "channels.list", {"cursor": "*"}), ("invalid_limit", "ann", "channels.list", {"limit": 0}),
+    ("invalid_cursor", "ann", "channels.list", {"cursor": "*"}), ("invalid_limit", "ann", "channels.list", {"limit": -1}),
     ("invalid_types", "ann", "channels.list", {"types": "x"}), ("invalid_presence", "ann", "users.setPresence", {"presence": "x"}),
     ("invalid_name_required", "ann", "channels.create", {}), ("invalid_name_specials", "ann", "channels.create", {"name": "A B"}),
     ("invalid_name_punctuation", "ann", "channels.create", {"name": "-_-"}),
@@ -184,8 +188,8 @@ def test_other_verbs(stage, verb):
 
 
 # Brought about elsewhere: with clocks, faults, or thousands of messages.
-ELSEWHERE = {"internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages", "method_not_allowed",
-             "too_many_devices", "secret_key_missing"}
+ELSEWHERE = {"emoji_limit_reached", "internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages",
+             "method_not_allowed", "too_many_devices", "too_many_webhooks", "webhook_not_found", "secret_key_missing"}
 
 
 def test_no_code_is_left_out():
@@ -194,7 +198,7 @@ def test_no_code_is_left_out():
 
 @pytest.mark.parametrize("method, args, parameter", [
     ("channels.mark", {"channel": lambda s: s.room, "ts": "x"}, "ts"), (POST, {"text": "x"}, "channel"),
-    ("channels.list", {"limit": 0}, "limit"), ("channels.history", {"channel": lambda s: s.room, "oldest": "x"}, "oldest"),
+    ("channels.list", {"limit": -1}, "limit"), ("channels.history", {"channel": lambda s: s.room, "oldest": "x"}, "oldest"),
     ("conversations.open", {}, "users"), (POST, {"channel": lambda s: s.room, "client_msg_id": "x" * 129}, "client_msg_id"),
 ])
 def test_the_argument_that_is_wrong(stage, method, args, parameter):

@@ -111,7 +111,7 @@ def test_oldest_with_paging(posts):
     assert sorted(one for page in found for one in page) == ts[2:]
 
 
-@pytest.mark.parametrize("limit", [0, 1000, -5, "many", 2.5])
+@pytest.mark.parametrize("limit", [-5, "many", 2.5])
 def test_bad_history_limits(room, limit):
     assert "limit" in room[0].fails("invalid_limit", "channels.history", channel=room[2], limit=limit).messages
 
@@ -261,8 +261,7 @@ def test_no_events_after_the_head(posts):
 @pytest.mark.parametrize("args, name, error", [
     ({}, "after_seq", ("invalid_arguments", "missing_argument")), ({"after_seq": -1}, "after_seq", "invalid_arguments"),
     ({"after_seq": "x"}, "after_seq", "invalid_arguments"), ({"after_seq": 1.5}, "after_seq", "invalid_arguments"),
-    ({"after_seq": 10**30}, "after_seq", "invalid_arguments"), ({"after_seq": 0, "limit": 0}, "limit", "invalid_limit"),
-    ({"after_seq": 0, "limit": 1001}, "limit", "invalid_limit"),
+    ({"after_seq": 10**30}, "after_seq", "invalid_arguments"), ({"after_seq": 0, "limit": -1}, "limit", "invalid_limit"),
 ])
 def test_bad_event_arguments(room, args, name, error):
     assert name in room[0].fails(error, "channels.events", channel=room[2], **args).messages

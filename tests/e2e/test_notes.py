@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes, as the next release writes them: events about a message that count for nobody. This release reads them everywhere."""
+"""Notes: events about a message that count for nobody. They are read everywhere, whatever their name."""
 import pytest
 
 from tests.support.catch_up import CatchUp
@@ -11,7 +11,7 @@ STRATEGIES = ("sequence", "zset", "counter", "bitmap")
 @pytest.fixture
 def room(workspace):
     ann, bob = workspace.users(2)
-    ann.recorder = bob.recorder = Silence()  # the API document describes no notes yet
+    ann.recorder = bob.recorder = Silence()  # the API document describes no sparkling
     return ann, bob, workspace.channel(ann, bob)
 
 

@@ -75,7 +75,7 @@ def test_groups(room):
     ann.fails("channel_not_found", "groups.info", channel="G0000000000")
     listed = ann.ok("groups.list", types="public_channel", exclude_members=True)
     assert [one["id"] for one in listed["groups"]] == [channel] and listed["response_metadata"]["next_cursor"] == ""
-    ann.fails("invalid_limit", "groups.list", limit=0)
+    ann.fails("invalid_limit", "groups.list", limit=-1)
     assert ann.ok("groups.rename", channel=channel, name=fresh_name("new"))["channel"]["id"] == channel
     assert ann.ok("groups.setTopic", channel=channel, topic="t")["channel"]["topic"]["value"] == "t"
     assert ann.ok("groups.setPurpose", channel=channel, purpose="p")["channel"]["purpose"]["value"] == "p"
@@ -110,7 +110,7 @@ def test_arguments_under_older_names(room):
     assert "unread_count_display" not in ann.ok("channels.history", channel=channel)
     assert len(ann.ok("channels.history", channel=channel, count=1, limit=2)["messages"]) == 2
     assert len(ann.ok("conversations.history", channel=channel, count=1)["messages"]) > 2, "newer names know no older ones"
-    ann.fails("invalid_limit", "channels.history", channel=channel, count=0)
+    ann.fails("invalid_limit", "channels.history", channel=channel, count=-1)
     replies = ann.ok("channels.replies", encoding="form", channel=channel, thread_ts=root)["messages"]
     assert [message["text"] for message in replies] == ["one", "re"] and two < three
     assert ann.ok("channels.invite", encoding="form", channel=channel, user=cid.id)["channel"]["num_members"] == 3

@@ -400,8 +400,8 @@ def test_a_bad_post_over_the_socket_is_told_what_is_bad(room, sockets, change, n
     assert ack["ok"] is False and name in ack["error"]["msg"]
 
 
-@pytest.mark.parametrize("number", [1.5, None, ["x"], "x" * 100])
-def test_a_post_without_an_id_to_answer_to(room, sockets, number):
+@pytest.mark.parametrize("number", [1.5, True, ["x"], "x" * 100])
+def test_a_post_with_an_id_that_cannot_be_echoed(room, sockets, number):
     """It is refused with an error frame, not posted."""
     ann, _, channel = room
     socket = sockets(ann)

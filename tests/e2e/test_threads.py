@@ -406,7 +406,7 @@ def test_the_list_in_pages_while_others_write(room):
 
 
 @pytest.mark.parametrize("args, error", [
-    ({"limit": 0}, "invalid_limit"), ({"limit": 1001}, "invalid_limit"), ({"limit": "x"}, "invalid_limit"),
+    ({"limit": -1}, "invalid_limit"), ({"limit": "x"}, "invalid_limit"),
     ({"cursor": "x"}, "invalid_cursor"), ({"cursor": "dDE6eA=="}, "invalid_cursor"),
     ({"unread_only": "maybe"}, "invalid_arguments")])
 def test_bad_arguments_of_the_list(room, args, error):

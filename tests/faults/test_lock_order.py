@@ -11,7 +11,7 @@ from tests.support.workspace import Workspace
 
 ROUNDS = 2
 TABLES = ("channels", "channel_members", "message_keys", "thread_members", "threads", "outbox", "app_events", "read_messages", "devices",
-          "push_turns", "push_jobs", "notification_settings")
+          "push_turns", "push_jobs", "notification_settings", "reactions", "reaction_counts", "pins")
 # Each row takes a moment to write, so that two who begin at once meet in the middle.
 SLOW = ("CREATE FUNCTION locks_slow() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN PERFORM pg_sleep(0.0005); RETURN coalesce(NEW, OLD); END $$")
@@ -249,12 +249,21 @@ WRITERS = {
     "notifications_set": of_channel("SELECT notifications_set(%(user)s, 'all', NULL, NULL, NULL, NULL, NULL)"),
     "notifications_set of a new phone": of_channel("SELECT notifications_set(%(user)s, NULL, NULL, 'all', NULL, NULL, NULL)"),
     "dnd_set_snooze": of_channel("SELECT dnd_set_snooze(%(user)s, 1)"),
+    "users_profile_set": of_channel("SELECT users_profile_set(%(workspace)s, %(user)s, %(user)s, '{}', NULL)"),
+    "users_update": of_channel("SELECT users_update(%(workspace)s, %(user)s, NULL, NULL, NULL, '', NULL, NULL)"),
+    "emoji_add": of_channel("SELECT emoji_add(%(workspace)s, %(user)s, lower(%(row)s), 'x', NULL, 1000000)"),
+    "emoji_remove": of_channel("SELECT emoji_remove(%(workspace)s, (SELECT min(name) FROM emoji WHERE workspace_id = %(workspace)s))"),
     "users_set_active": of_channel("SELECT users_set_active(%(workspace)s, %(user)s, true)"),
     "push_apps_delete": of_channel("SELECT push_apps_delete(%(workspace)s, CASE WHEN %(number)s = 0 THEN 'push' ELSE 'none' END)"),
     "link_events_return": events("SELECT link_events_return(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(texts)s, %(ones)s)"),
     "link_events_take": events("SELECT link_events_take(ARRAY[%(app)s], '{10}', 1, 9)"),
     "app_events_settle": events("SELECT app_events_settle(%(apps)s, %(channels)s, %(seqs)s, %(ones)s, %(ones)s, %(texts)s)"),
     "app_events_clean": events("SELECT app_events_clean(0, 0, 10)"),
+    "reactions_add": of_channel("SELECT reactions_add(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, 'e' || %(number)s %% 20)"),
+    "reactions_remove": of_channel("SELECT reactions_remove(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s, 'e' || %(number)s %% 20)"),
+    "pins_add": of_channel("SELECT pins_add(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
+    "pins_remove": of_channel("SELECT pins_remove(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(message)s)"),
+    "rows_expire of reactions": of_channel("SELECT rows_expire('reactions', 0, 0, 20)"),
     "rows_expire": of_channel("SELECT rows_expire('message_keys', 0, 0, 20)"),
     **{f"month_expire, {step}": of_channel("SELECT month_expire(-1, 20, false)") for step in MONTH_STEPS},
 }
@@ -307,6 +316,9 @@ DERIVED = """
     SELECT 'thread_members.replies', t.user_id FROM thread_members t
     WHERE t.replies <> (SELECT count(*) FROM messages m
                         WHERE m.channel_id = t.channel_id AND m.thread_ts = t.thread_ts AND m.user_id = t.user_id AND NOT m.deleted)
+    UNION ALL
+    SELECT 'reaction_counts.count', r.channel_id FROM reaction_counts r
+    WHERE r.count <> (SELECT count(*) FROM reactions x WHERE x.ts = r.ts AND x.channel_id = r.channel_id AND x.name = r.name)
     UNION ALL
     SELECT 'push_turns.due_at', t.user_id FROM push_turns t
     WHERE t.leased_at IS NULL AND t.tries = 0 AND (t.due_at <= greatest(push_next(t), now()) + interval '1 second') IS NOT TRUE AND push_next(t) IS NOT NULL

@@ -112,9 +112,9 @@ static void on_takeover(void *arg, int fd, const struct http_head *head)
     pthread_detach(thread);
 }
 
-static int page(void *arg, struct buffer *body, const char **ret_type)
+static int page(void *arg, const char *path, struct buffer *body, const char **ret_type)
 {
-    (void)arg;
+    (void)arg, (void)path;
     *ret_type = "text/plain";
     buffer_append_text(body, "fine");
     return 200;

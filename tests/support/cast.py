@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """All kinds of callers, and a valid call of each method."""
 from tests.support.provider_keys import address, service_account
-from tests.support.workspace import fresh_name
+from tests.support.workspace import Member, fresh_name
 from tools import authorization
 
 MESSAGE = {"channel": "<channel>", "ts": "<ts>"}
 THREAD = {"channel": "<channel>", "thread_ts": "<ts>"}
 CHANNEL = {"channel": "<channel>"}
+ITEM = {"channel": "<channel>", "timestamp": "<ts>"}
 ADDRESS = {"url": "https://push.example/_matrix/push/v1/notify", "pushkey": "<name>"}
 
 PROVIDER = {"kind": "jwt", "issuer": "https://issuer.example", "audience": "tidings", "secret": "s" * 32}
@@ -37,10 +38,25 @@ ARGUMENTS = {
     "threads.mark": {**THREAD, "ts": "<ts>"},
     "threads.follow": THREAD,
     "threads.unfollow": THREAD,
+    "reactions.add": {**ITEM, "name": "<name>"},
+    "reactions.remove": {**ITEM, "name": "<reaction>"},
+    "reactions.get": ITEM,
+    "reactions.list": {"user": "<creator>"},
+    "pins.add": {**CHANNEL, "timestamp": "<unpinned>"},
+    "pins.remove": {**CHANNEL, "timestamp": "<pinned>"},
     "events.sync": {"since": "e1.1.1.1.0"},
     "users.info": {"user": "<creator>"},
     "users.conversations": {"user": "<creator>"},
     "users.getPresence": {"user": "<creator>"},
+    "users.lookupByEmail": {"email": "<email>"},
+    "users.search": {"query": "a"},
+    "users.profile.get": {"user": "<creator>"},
+    "users.profile.set": {"profile": '{"title": "x"}'},
+    "bots.info": {"bot": "<bot_id>"},
+    "dnd.teamInfo": {"users": "U0000000000"},
+    "admin.users.update": {"user_id": "<target>", "real_name": "x"},
+    "admin.emoji.add": {"name": "<name>", "url": "https://x.example/a.png"},
+    "admin.emoji.remove": {"name": "<emoji>"},
     "users.setPresence": {"presence": "auto"},
     "admin.workspaces.create": {"name": "<name>", "domain": "<name>"},
     "admin.users.create": {"name": "<name>"},
@@ -76,7 +92,7 @@ WITHOUT_CHANNEL = {
 # What they do to a channel would be seen by the next caller.
 DESTRUCTIVE = {"chat.delete", "channels.join", "channels.leave", "channels.invite", "channels.kick", "channels.archive",
                "channels.unarchive"}
-IDS = {"<channel>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>", "<webhook>"}
+IDS = {"<channel>", "<bot_id>", "<creator>", "<target>", "<guest>", "<bot>", "<app>", "<token>", "<webhook>"}
 
 
 class Cast:
@@ -87,6 +103,8 @@ class Cast:
         self.admin = self.workspace.admin
         self.creator, self.member, outsider, revoked, self.target, self.guest = self.workspace.users(6)
         self.bot = self.workspace.bot()
+        self.email = f"{fresh_name('guest')}@example.org"
+        self.workspace.user(email=self.email)
         self.admin_in = self.workspace.user(is_admin=True)
         app = self.admin.ok("admin.apps.create", name="x", bot_user_id=self.bot.id)
         self.admin.ok("admin.tokens.revoke", revoke_token=revoked.token)
@@ -95,8 +113,15 @@ class Cast:
             "operator": environment.client(environment.operator_token), "stranger": environment.workspace().admin,
             "outsider": outsider, "member": self.member, "creator": self.creator, "bot": self.bot, "admin": self.admin,
             "admin_in": self.admin_in,
+            **{kind: self._restricted(environment, kind) for kind in ("groups", "im", "mpim")},
         }
         self._channels = {}
+
+    def _restricted(self, environment, kind):
+        """The member, by a token that is restricted to a type of channel."""
+        scopes = f"{kind}:history,{kind}:read,{kind}:write,chat:write,users:read"
+        token = self.admin.ok("admin.tokens.create", user_id=self.member.id, scopes=scopes)["token"]
+        return Member(environment.urls[0], token, self.member.id, self.member.name, None)
 
     def channel(self, kind, caller):
         """A channel of the kind, and a message of its creator's; direct: of the creator and the caller, if such a one is in."""
@@ -127,6 +152,7 @@ class Scene:
     def __init__(self, cast, kind, caller):
         self._admin, self._caller, self._target = cast.admin, caller, cast.target
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
+        self.bot_id, self.email = cast.bot.bot_id, cast.email
         self.name = fresh_name("made")
         if kind != authorization.NO_KIND:
             self.channel, self.ts = cast.channel(kind, caller)
@@ -156,6 +182,27 @@ class Scene:
         name = fresh_name("provider")
         self._admin.ok("admin.auth.providers.create", name=name, **PROVIDER)
         return name
+
+    @property
+    def reaction(self):
+        """The caller's to the message, if they may react."""
+        self._caller.call("reactions.add", channel=self.channel, timestamp=self.ts, name="tada")
+        return "tada"
+
+    @property
+    def pinned(self):
+        """The message, pinned if the caller may do that."""
+        self._caller.call("pins.add", channel=self.channel, timestamp=self.ts)
+        return self.ts
+
+    @property
+    def unpinned(self):
+        self._caller.call("pins.remove", channel=self.channel, timestamp=self.ts)
+        return self.ts
+    @property
+    def emoji(self):
+        self._admin.ok("admin.emoji.add", name=self.name, url="https://x.example/a.png")
+        return self.name
 
     @property
     def snooze(self):

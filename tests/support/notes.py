@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes as the next release writes them: reactions and the like."""
+"""Notes of any name, written as those of reactions are."""
 import json
 import secrets
 
-# As the next release takes the seq of a note: from the head of a hot channel where there is one, with the channel's row locked first.
+# As channel_advance_hot() takes it: from the head of a hot channel where there is one, with the channel's row locked first.
 TAKE_SEQ = """
     WITH c AS (SELECT id, is_hot FROM channels WHERE id = %(channel)s FOR NO KEY UPDATE),
     hot AS (UPDATE hot_heads h SET seq = h.seq + 1, last_ts = greatest(clock_us(), h.last_ts + 1), changed = pg_current_xact_id()

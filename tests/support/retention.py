@@ -9,7 +9,7 @@ from tests.support.wait import wait_until
 
 DAY = 86_400_000_000
 AGE = 150 * DAY  # of any month: it has ended 90 days ago, and more
-TABLES = ("message_keys", "tickets", "outbox", "change_log", "eras")
+TABLES = ("message_keys", "tickets", "outbox", "change_log", "eras", "reactions")
 
 
 @contextmanager

@@ -192,21 +192,25 @@ static void a_database_of_the_release_after_the_next_is_refused(void **state)
 // What release 0.1.0 leaves: its tables, and no digests.
 static void become_0_1_0(void)
 {
-    char sql[1024];
+    char sql[2048];
     assert_int_equal(migrate(), 0);
     snprintf(
         sql, sizeof sql,
         "SET client_min_messages = warning; DROP SCHEMA %s CASCADE; DROP TABLE"
         " versions_in_use, month_expiring, month_channels, month_authors, hot_channels, hot_heads,"
         " hot_authors, outbox_start, push_jobs, push_turns, devices, push_apps, "
-        "notification_settings, clock_seen, webhooks, auth_providers; DROP FUNCTION "
+        "notification_settings, clock_seen, webhooks, auth_providers, "
+        "reactions, reaction_counts, "
+        "reactions_gone, pins; ALTER TABLE messages DROP noted; DROP FUNCTION "
         "hot_channels_end; ALTER TABLE channels DROP "
         "is_hot, DROP folded, DROP folded_from; DROP INDEX channel_members_hearing_all;"
         " ALTER TABLE changes DROP name, DROP data, DROP message_xmin, DROP CONSTRAINT"
         " changes_kind_check, ADD CONSTRAINT"
         " changes_kind_check CHECK (kind IN ('edit', 'delete'));"
-        " ALTER TABLE users DROP folded, DROP folded_from, DROP provider_id, DROP external_id,"
-        " DROP tokens_after; ALTER TABLE tokens DROP issued_at, DROP kept_until;"
+        " ALTER TABLE users DROP folded, DROP folded_from, DROP image_url, DROP profile, DROP "
+        "changed, DROP provider_id, DROP external_id, DROP tokens_after; ALTER TABLE tokens DROP "
+        "issued_at, DROP kept_until; DROP INDEX users_by_email; DROP INDEX apps_of_bot; DROP INDEX "
+        "users_words; DROP TABLE emoji;"
         " ALTER TABLE outbox DROP number; DROP SEQUENCE outbox_numbers; DELETE FROM"
         " schema_migrations WHERE version >= 14; ALTER TABLE schema_migrations DROP sha256, "
         "DROP release, DROP before_runs",

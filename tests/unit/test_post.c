@@ -38,15 +38,21 @@ static void a_plain_post(void **state)
 
 static void a_post_with_all_there_is(void **state)
 {
-    const struct actor bot = {.workspace_id = "T1", .user_id = "U1", .bot_id = "B1"};
+    const struct actor bot = {.workspace_id = "T1",
+                              .user_id = "U1",
+                              .bot_id = "B1",
+                              .bot = {.app_id = "A1", .name = "Bob", .updated = 9}};
     const struct post post = {
         .actor = &bot, .text = "", .extra = "{\"blocks\":[]}", .client_msg_id = "k"};
 
     (void)state;
-    is_written(
-        &post, "",
-        "{\"type\":\"message\",\"user\":\"U1\",\"text\":\"\",\"ts\":\"1500000000.000001\","
-        "\"team\":\"T1\",\"bot_id\":\"B1\",\"client_msg_id\":\"k\",\"blocks\":[],\"seq\":7}");
+    is_written(&post, "",
+               "{\"type\":\"message\",\"user\":\"U1\",\"text\":\"\",\"ts\":\"1500000000.000001\","
+               "\"team\":\"T1\",\"bot_id\":\"B1\",\"app_id\":\"A1\",\"bot_profile\":{\"id\":\"B1\","
+               "\"app_id\":\"A1\","
+               "\"user_id\":\"U1\",\"name\":\"Bob\",\"icons\":{},\"deleted\":false,\"updated\":9,"
+               "\"team_id\":\"T1\"},"
+               "\"client_msg_id\":\"k\",\"blocks\":[],\"seq\":7}");
 }
 
 static void a_reply(void **state)

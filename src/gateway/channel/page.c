@@ -13,7 +13,7 @@
 static const struct statement PAGE = {
     "gateway_events",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, e.note, "
-    "e.note_data, " MESSAGE_SELECT("r") PAGE_FROM,
+    "e.note_data, " MESSAGE_OF_EVENT_SELECT("''") PAGE_FROM,
 };
 
 // The same for several channels. OFFSET 0 keeps each look-up of a channel, or of a message, a
@@ -21,11 +21,11 @@ static const struct statement PAGE = {
 static const struct statement PAGES = {
     "gateway_pages",
     "SELECT e.seq, e.kind, e.event_ts, e.actor, e.message_ts, c.type, c.created, e.note, "
-    "e.note_data, " MESSAGE_SELECT(
-        "r") ", a.number FROM unnest($1, $2) WITH ORDINALITY AS a (id, after_seq, number)"
-             " CROSS JOIN LATERAL (SELECT w.id, w.type, w.created FROM channels w WHERE w.id = "
-             "a.id OFFSET 0) c CROSS JOIN LATERAL (SELECT * FROM channel_events(a.id, a.after_seq,"
-             " $3::integer) OFFSET 0) e" MESSAGE_OF_EVENT_JOIN("a.id") " ORDER BY a.number, e.seq",
+    "e.note_data, " MESSAGE_OF_EVENT_SELECT(
+        "$4") ", a.number FROM unnest($1, $2) WITH ORDINALITY AS a (id, after_seq, number)"
+              " CROSS JOIN LATERAL (SELECT w.id, w.type, w.created FROM channels w WHERE w.id = "
+              "a.id OFFSET 0) c CROSS JOIN LATERAL (SELECT * FROM channel_events(a.id, a.after_seq,"
+              " $3::integer) OFFSET 0) e" MESSAGE_OF_EVENT_JOIN("a.id") " ORDER BY a.number, e.seq",
 };
 
 enum {
@@ -53,7 +53,7 @@ void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel
 }
 
 void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
-                int start_count, int count, store_fn *fn, void *arg)
+                int start_count, int count, const char *viewer, store_fn *fn, void *arg)
 {
     CLEANUP_PARAMS struct params params = {0};
     params_open_text_array(&params);
@@ -65,6 +65,7 @@ void pages_read(struct gateway *gateway, enum store_lane lane, const struct page
         params_element_int(&params, starts[i].after_seq);
     params_close_array(&params);
     params_int(&params, count);
+    params_text(&params, viewer);
     store_call(gateway->store, lane, &PAGES, &params, fn, arg);
 }
 

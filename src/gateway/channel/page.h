@@ -24,13 +24,14 @@ struct page_row {
 void page_ask(struct gateway *gateway, enum store_lane lane, const char *channel_id,
               int64_t after_seq, int count, store_fn *fn, void *arg);
 
-// The same for several channels, `count` events of each; the rows come in the order of `starts`.
+// The same for several channels, `count` events of each, as `viewer` sees their messages; the rows
+// come in the order of `starts`.
 struct page_start {
     const char *channel_id;
     int64_t after_seq;
 };
 void pages_read(struct gateway *gateway, enum store_lane lane, const struct page_start *starts,
-                int start_count, int count, store_fn *fn, void *arg);
+                int start_count, int count, const char *viewer, store_fn *fn, void *arg);
 
 // The rows of one channel in the result. Start with first and end 0.
 struct page {

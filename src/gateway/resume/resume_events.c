@@ -53,10 +53,11 @@ static void row_send(struct resume *resume, struct behind *behind, const struct 
         return;
     }
     resume_progress_set(resume, behind->channel_id, PROGRESS_EVENTS, row->seq);
-    if (row->kind == EVENT_NOTE && !event_note_is_slacks(row->note))
-        resume_send_own(resume, row->note, &frame);
+    const char *type = page_row_type(row);
+    if (event_is_slacks(row->kind, row->channel_type, type))
+        resume_send(resume, type, &frame);
     else
-        resume_send(resume, page_row_type(row), &frame);
+        resume_send_own(resume, type, &frame);
     metric_add(METRIC_EVENTS_RESUMED, 1);
     behind->at_seq = row->seq;
 }
@@ -226,7 +227,8 @@ static void pages_ask(struct resume *resume, struct behind *first)
     }
     resume_ask(resume);
     // In a lane apart from the short reads, which posts wait for: many clients may resume at once.
-    pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page, on_pages, resume);
+    pages_read(resume->gateway, STORE_LIST, starts, resume->asked, resume->page,
+               resume->actor->user_id, on_pages, resume);
 }
 
 // The pass of a call ends at the snapshot of the backlog's first call: later events are for the

@@ -20,12 +20,18 @@ enum { EVENTS_BYTES = 1 << 20, EVENTS_MAX = 16 << 20, GAPS_MAX = 1 << 20 };
 _Static_assert((int)GATEWAY_BEYOND_MAX == (int)BEYOND_MAX, "all of them fit");
 _Static_assert((int)GATEWAY_POSITION_SIZE == (int)PLACE_SIZE, "a position is not cut off");
 
+static const struct statement users_changed = {"gateway_users_changed",
+                                               "SELECT users_changed($1, $2::xid8)"};
+
 struct sync_read {
     uint32_t tag;
     struct gateway *gateway;
     struct actor actor;
     struct place place;
+    int64_t since_xid; // of the caller's position
     struct resume *resume;
+    const char *users; // JSON
+    size_t users_length;
     struct buffer events;
     struct buffer gaps;
     int64_t limit;
@@ -50,6 +56,8 @@ static void sync_end(struct sync_read *sync, int r)
         .events_length = sync->events.length,
         .gaps = sync->gaps.data,
         .gaps_length = sync->gaps.length,
+        .users = sync->users,
+        .users_length = sync->users_length,
         .position = position,
         .has_more = sync->is_full,
         .is_too_old = sync->is_too_old,
@@ -62,6 +70,29 @@ static void sync_end(struct sync_read *sync, int r)
     buffer_done(&sync->events);
     buffer_done(&sync->gaps);
     TAGGED_FREE(sync);
+}
+
+static void on_users(void *arg, const struct store_outcome *outcome)
+{
+    struct sync_read *sync = CAST(sync_read, arg);
+
+    (void)gateway_answer(sync->gateway);
+    if (outcome->r == 0) {
+        sync->users = result_text(outcome->result, 0, 0);
+        sync->users_length = result_length(outcome->result, 0, 0);
+    }
+    sync_end(sync, outcome->r);
+}
+
+// Asks who has changed, last of all: what was committed before the reply's position is seen then.
+static void sync_finish(struct sync_read *sync)
+{
+    CLEANUP_PARAMS struct params params = {0};
+
+    params_text(&params, sync->actor.workspace_id);
+    params_xid(&params, sync->since_xid);
+    gateway_ask(sync->gateway);
+    store_call(sync->gateway->store, STORE_SYNC, &users_changed, &params, on_users, sync);
 }
 
 static void member_add(struct buffer *out, const char *json, size_t length)
@@ -87,7 +118,7 @@ static bool is_ready(void *arg)
 
     if (!sync->is_full)
         return true;
-    sync_end(sync, 0);
+    sync_finish(sync);
     return false;
 }
 
@@ -123,7 +154,7 @@ static void sync_over(void *arg)
     struct sync_read *sync = CAST(sync_read, arg);
 
     if (!sync->has_continued) {
-        sync_end(sync, 0);
+        sync_finish(sync);
         return;
     }
     resume_free(TAKE(sync->resume));
@@ -152,6 +183,8 @@ static void sync_begin_anew(struct sync_read *sync, const struct result *result)
 {
     sync->place = (struct place){.since = resume_now(sync->gateway, sync->actor.user_id, result)};
     sync->is_too_old = true;
+    sync->users = "null";
+    sync->users_length = strlen(sync->users);
     sync_end(sync, 0);
 }
 
@@ -246,6 +279,7 @@ int gateway_sync(struct gateway *gateway, const struct actor *actor, const char 
     sync->gateway = gateway;
     sync->actor = *actor;
     sync->place = place;
+    sync->since_xid = place.since.xid;
     sync->limit = limit;
     sync->fn = fn;
     sync->arg = arg;

@@ -65,7 +65,7 @@ static void on_joined(void *arg, const struct store_outcome *outcome)
     struct user *user = alive ? user_find(joining->gateway, joining->user_id) : NULL;
     TAGGED_FREE(joining);
     if (!user || outcome->r < 0 || result_rows(outcome->result) == 0)
-        return; // the client still receives member_joined_channel
+        return; // a channel's client still receives member_joined_channel
     CLEANUP(buffer_done) struct buffer frame = BUFFER(FRAME_MAX);
     enum channel_type type = channel_type_of(result_int(outcome->result, 0, 0));
     join_frame_write(&frame, type, outcome->result);

@@ -36,15 +36,28 @@ struct method_call {
     char reply_to[REPLY_TO_SIZE]; // JSON
 };
 
-// The message's id as JSON; "": none, or one that cannot be echoed.
-static void reply_to_read(const json_t *message, char *ret_text)
+// The message's id as JSON; "": none. False: one that cannot be echoed.
+static bool reply_to_read(const json_t *message, char *ret_text)
 {
     const json_t *id = json_object_get(message, "id");
     ret_text[0] = '\0';
+    if (!id || json_is_null(id))
+        return true;
     if (!json_is_integer(id) && !json_is_string(id))
-        return;
+        return false;
     size_t length = json_dumpb(id, ret_text, REPLY_TO_SIZE - 1, JSON_ENCODE_ANY | JSON_COMPACT);
-    ret_text[length < REPLY_TO_SIZE ? length : 0] = '\0';
+    bool fits = length < REPLY_TO_SIZE;
+    ret_text[fits ? length : 0] = '\0';
+    return fits;
+}
+
+// A message without an id has an answer without `reply_to`: what Slack's oldest clients send.
+static void reply_to_write(struct json_writer *w, const char *reply_to)
+{
+    if (reply_to[0] == '\0')
+        return;
+    json_key(w, "reply_to");
+    json_raw(w, reply_to, strlen(reply_to));
 }
 
 static void error_send(struct connection *c, const char *reply_to, int code, const char *text)
@@ -54,8 +67,7 @@ static void error_send(struct connection *c, const char *reply_to, int code, con
     json_open_object(&w);
     json_key(&w, "ok");
     json_bool(&w, false);
-    json_key(&w, "reply_to");
-    json_raw(&w, reply_to, strlen(reply_to));
+    reply_to_write(&w, reply_to);
     json_key(&w, "error");
     json_open_object(&w);
     json_key_int(&w, "code", code);
@@ -83,8 +95,7 @@ static void ack_send(struct connection *c, const char *reply_to, const struct po
     json_open_object(&w);
     json_key(&w, "ok");
     json_bool(&w, true);
-    json_key(&w, "reply_to");
-    json_raw(&w, reply_to, strlen(reply_to));
+    reply_to_write(&w, reply_to);
     json_key_ts(&w, "ts", posted->ts);
     json_key(&w, "text");
     json_string_n(&w, posted->text, posted->text_length);
@@ -143,7 +154,9 @@ static void reply_send(struct connection *c, const char *reply_to, const char *t
 {
     static const char ok[] = "{\"ok\":true";
     CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
-    buffer_append_format(&out, "%s,\"reply_to\":%s", ok, reply_to);
+    buffer_append_text(&out, ok);
+    if (reply_to[0] != '\0')
+        buffer_append_format(&out, ",\"reply_to\":%s", reply_to);
     buffer_append(&out, text + sizeof ok - 1, length - (sizeof ok - 1));
     if (!buffer_failed(&out))
         connection_send_text(c, "", out.data, out.length);
@@ -341,21 +354,21 @@ static void activity_report(struct inbound *inbound)
 
 static void message_handle(struct inbound *inbound, const struct inbound_text *text)
 {
-    static const char no_id[] = "id: must be a whole number, or a string of at most 64 bytes";
+    static const char bad_id[] = "id: must be a whole number, or a string of at most 64 bytes";
     struct connection *c = inbound->connection;
     json_t *message = text->message;
     char reply_to[REPLY_TO_SIZE];
     const char *type = json_string_value(json_object_get(message, "type"));
     const struct called *what = type ? called_find(type) : NULL;
-    reply_to_read(message, reply_to);
+    bool can_answer = reply_to_read(message, reply_to);
     if (!type || strcmp(type, "ping") != 0)
         activity_report(inbound);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
-    else if (what && reply_to[0])
+    else if (what && can_answer)
         method_call(inbound, what, text, reply_to);
     else if (what)
-        error_answer(c, "", CODE_MESSAGE, no_id);
+        error_answer(c, "", CODE_MESSAGE, bad_id);
     else if (type && strcmp(type, "typing") == 0)
         ephemeral_typing(c, &inbound->typed_ms,
                          json_string_value(json_object_get(message, "channel")));

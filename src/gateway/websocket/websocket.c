@@ -152,7 +152,7 @@ static void websocket_deliver(struct connection *c, const struct feed *feed,
                               const struct feed_item *item, struct packets *packets)
 {
     (void)feed;
-    if (c->native || item->kind != EVENT_NOTE || event_note_is_slacks(item->type))
+    if (c->native || event_is_slacks(item->kind, item->channel_type, item->type))
         connection_send(c, packets);
 }
 
