@@ -174,7 +174,8 @@ void tls_free(struct tls *tls)
     TAGGED_FREE(tls);
 }
 
-// Why a call of OpenSSL came to nothing. 0: the socket is not ready.
+// Why a call of OpenSSL came to nothing. 0: the socket is not ready. The thread's errors must have
+// been cleared before the call: what else uses OpenSSL on this thread may have left some.
 static int tls_result(struct tls *tls, int r)
 {
     int error = SSL_get_error(tls->ssl, r);
@@ -196,6 +197,7 @@ int tls_open(struct tls *tls)
 {
     if (!tls->ssl)
         return -ERROR_UNAVAILABLE;
+    ERR_clear_error();
     int r = SSL_do_handshake(tls->ssl);
     return r == 1 ? 1 : tls_result(tls, r);
 }
@@ -207,6 +209,7 @@ short tls_events(const struct tls *tls)
 
 ssize_t tls_read(struct tls *tls, char *data, size_t size)
 {
+    ERR_clear_error();
     int r = SSL_read(tls->ssl, data, (int)size);
     return r > 0 ? r : tls_result(tls, r);
 }
@@ -217,6 +220,7 @@ ssize_t tls_write(struct tls *tls, const char *data, size_t length)
     size_t sent = 0;
     while (sent < length) {
         size_t part = length - sent < INT_MAX ? length - sent : INT_MAX;
+        ERR_clear_error();
         int r = SSL_write(tls->ssl, data + sent, (int)part);
         if (r <= 0) {
             r = tls_result(tls, r);
