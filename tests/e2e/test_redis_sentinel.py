@@ -29,7 +29,7 @@ def url_of(redis, sentinels=None, name="tidings", password="hush"):
 
 
 def expect_reason(environment, url, reason):
-    instance = environment.instance(start=False, redis_url=url)
+    instance = environment.instance(start=False, redis_url=url, redis_timeout_ms=2000)
     instance.start(wait=False)
     try:
         for connection in ("commands", "pub/sub", "worker"):

@@ -133,6 +133,37 @@ static void test_opens_whatever_errors_others_left(void **state)
     pair_end(&pair);
 }
 
+// Whether a link opens to a peer with the group's certificate, by the authority in the file now.
+static bool opens(void)
+{
+    struct pair pair;
+    pair_start(&pair, "peer.example");
+    bool is_open = pair_open(&pair) == 1;
+    pair_end(&pair);
+    return is_open;
+}
+
+static void test_a_changed_file_is_read_again(void **state)
+{
+    char other[sizeof authority + 6];
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *certificate = certificate_new(key);
+    (void)state;
+    assert_true(opens());
+    (void)snprintf(other, sizeof other, "%s.kept", authority);
+    assert_int_equal(rename(authority, other), 0);
+    FILE *file = fopen(authority, "w");
+    assert_int_equal(PEM_write_X509(file, certificate), 1);
+    assert_int_equal(fclose(file), 0);
+    assert_false(opens());
+    assert_int_equal(unlink(authority), 0);
+    assert_false(opens()); // it cannot be read
+    assert_int_equal(rename(other, authority), 0);
+    assert_true(opens());
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+}
+
 static void test_the_name_is_checked(void **state)
 {
     struct pair pair;
@@ -206,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opens_whatever_errors_others_left),
+        cmocka_unit_test(test_a_changed_file_is_read_again),
         cmocka_unit_test(test_the_name_is_checked),
         cmocka_unit_test(test_large_writes_arrive_in_order),
         cmocka_unit_test(test_a_closed_peer_ends_no_process),
