@@ -85,6 +85,7 @@ CREATE FUNCTION expired_condition(table_name text, key_days integer) RETURNS tex
     SELECT CASE table_name
         WHEN 'message_keys' THEN format('created < now() - make_interval(days => %s) AND (SELECT clock_hold_us()) = 0', key_days)
         WHEN 'tickets' THEN 'expires_at < now()'
+        WHEN 'tokens' THEN 'kept_until < extract(epoch FROM now())'
         WHEN 'outbox' THEN 'done AND created NOT BETWEEN now() - interval ''10 minutes'' AND now() + interval ''10 minutes'' AND (SELECT clock_hold_us(600000000)) = 0'
         WHEN 'change_log' THEN 'xid < (SELECT s.xid FROM change_log_start s)'
         WHEN 'eras' THEN 'number < extract(epoch FROM now() - interval ''40 days'') * 1000000 AND number < (SELECT max(n.number) FROM eras n)'

@@ -35,20 +35,30 @@ BEGIN
     RETURN QUERY SELECT NULL::text, '{"profile":' || profile_object(u, u.id = caller)::text || '}', user_change_object(u);
 END $$;
 
--- Each argument NULL: as it is; `new_email` and `new_image` '': none from now on.
+-- Each argument NULL: as it is; `new_email`, `new_image` and `external` '': none from now on. `of_provider` calls the user `external`.
 CREATE FUNCTION users_update(workspace text, target text, new_name text, new_folded text, new_real_name text, new_email text, new_image text,
-                             new_admin boolean)
+                             new_admin boolean, of_provider text, external text)
 RETURNS TABLE (error text, reply text, changed text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     u users;
+    p auth_providers;
 BEGIN
+    SELECT * INTO p FROM auth_providers x WHERE x.workspace_id = workspace AND x.name = of_provider FOR KEY SHARE;
+    IF of_provider IS NOT NULL AND p.id IS NULL THEN
+        RETURN QUERY SELECT 'provider_not_found', NULL::text, NULL::text;
+        RETURN;
+    END IF;
     UPDATE users x SET name = coalesce(new_name, x.name), folded = CASE WHEN new_name IS NULL THEN x.folded ELSE new_folded END,
         folded_from = coalesce(new_name, x.folded_from), real_name = coalesce(new_real_name, x.real_name),
         email = CASE WHEN new_email IS NULL THEN x.email ELSE NULLIF(new_email, '') END,
         image_url = CASE WHEN new_image IS NULL THEN x.image_url ELSE NULLIF(new_image, '') END,
+        provider_id = CASE WHEN external IS NULL THEN x.provider_id WHEN external <> '' THEN p.id END,
+        external_id = CASE WHEN external IS NULL THEN x.external_id ELSE NULLIF(external, '') END,
         is_admin = coalesce(new_admin, x.is_admin), updated = extract(epoch FROM now())::bigint, changed = pg_current_xact_id()
-    WHERE x.id = target AND (x.workspace_id = workspace) IS TRUE RETURNING * INTO u;
-    RETURN QUERY SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' END, '{"user":' || user_reply(u, true) || '}', user_change_object(u);
+    WHERE x.id = target AND (x.workspace_id = workspace) IS TRUE AND (external IS NULL OR x.bot_id IS NULL) RETURNING * INTO u;
+    RETURN QUERY SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' END, jsonb_build_object('user', user_reply(u, true)::jsonb || jsonb_strip_nulls(
+            jsonb_build_object('provider', (SELECT x.name FROM auth_providers x WHERE x.id = u.provider_id), 'external_id', u.external_id)))::text,
+        user_change_object(u);
 EXCEPTION WHEN unique_violation THEN
     RETURN QUERY SELECT 'name_taken', NULL::text, NULL::text;
 END $$;

@@ -154,7 +154,7 @@ LONG_UNDER_ASAN = ("authorization", "operating", "push_screens", "pushes", "rete
 NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
                   "chat_more", "conversations", "cors", "devices", "dms", "email", "error_statuses", "front_door", "history", "idempotency", "info_kept",
                   "isolation", "later_events", "later_forms", "many_clients", "mark_messages", "mentions", "names", "notifications", "older_names", "user_notifications", "posting", "previews", "push_apps", "push_screens",
-                  "rate_limits", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
+                  "rate_limits", "redis_sentinel", "redis_tls", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
 
 
 def e2e_but(preset, names, **environment):

@@ -219,6 +219,8 @@
       "Requests refused because an events_url resolved to a private address")                      \
     X(OUTBOUND_FULL, counter, "tidings_outbound_refused_total", "",                                \
       "Requests to other servers refused because too many were held")                              \
+    X(LOGINS, counter, "tidings_logins_total", "outcome=\"ok\"", "Logins by JWT")                  \
+    X(LOGINS_REFUSED, counter, "tidings_logins_total", "outcome=\"refused\"", "")                  \
     X(SECRETS_REFUSED, counter, "tidings_secrets_refused_total", "",                               \
       "Secrets in Postgres that TIDINGS_SECRET_KEY could not decrypt")                             \
     X(NOTIFY_APNS_DELIVERED, counter, "tidings_push_notifications_total",                          \

@@ -27,6 +27,9 @@ struct jwt {
     json_t *claims; // an object; not to be believed before jwt_verify()
 };
 
+// Whether a token has the look of a JWT rather than of one of Tidings' own.
+bool jwt_is_like(const char *token);
+
 // Parses a token without verifying it. Refuses whatever is not exactly a JWS of three parts in
 // base64url without padding, with JSON objects without duplicate members, `alg` of the table, no
 // `crit`, and a `typ` that is absent or of an ID or access token. `jku`, `jwk`, `x5u`, `x5c` and

@@ -5,6 +5,7 @@
 
 #include "admin_arguments.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
 #include "callers_url.h"
@@ -299,6 +300,28 @@ void admin_tokens_revoke(struct invocation *invocation)
     params_text(&params, token ? digest : NULL);
     invocation->done_fn = token_revoked;
     invocation_change(invocation, &TOKEN_REVOKE, &params, false);
+}
+
+static const struct statement REVOKE_TOKENS = {
+    "users_revoke_tokens", "SELECT error, reply, id FROM users_revoke_tokens($1, $2, $3)"};
+
+// By default all that were issued until now, so also those of this second.
+void admin_users_revoke_tokens(struct invocation *invocation)
+{
+    struct params params = {0};
+    const char *user_id;
+    int64_t next_s = clock_wall_us() / 1000000 + 1;
+    int64_t issued_before = next_s;
+
+    if (!take_user(invocation, "user_id", &user_id) ||
+        !take_optional_int(invocation, "issued_before", -ERROR_INVALID_ARGUMENTS, 0, next_s,
+                           &issued_before))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, user_id);
+    params_int(&params, issued_before);
+    invocation->done_fn = token_revoked;
+    invocation_change(invocation, &REVOKE_TOKENS, &params, false);
 }
 
 static const struct statement TOKEN_LIST = {"tokens_list",

@@ -25,7 +25,7 @@ static int api_make_tokens(struct api *api, bool of_webhooks, struct token_cache
 {
     const struct api_options *options = &api->options;
     return token_cache_new(
-        options->store,
+        api,
         &(struct token_cache_options){.of_webhooks = of_webhooks,
                                       .redis = options->cache,
                                       .max_age_ms = options->settings.token_cache_ms,

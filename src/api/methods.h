@@ -9,6 +9,8 @@ method_fn api_test, auth_test, auth_revoke;
 // reactions.c, pins.c
 method_fn reactions_add, reactions_remove, reactions_get, reactions_list, pins_add, pins_remove,
     pins_list;
+// auth_exchange.c
+method_fn auth_exchange;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
@@ -48,8 +50,9 @@ method_fn team_info, bots_info, usergroups_list, emoji_list, admin_emoji_add, ad
 // people.c
 method_fn users_info, users_list, users_conversations;
 // admin.c
-method_fn admin_workspaces_create, admin_users_create, admin_users_set_active, admin_tokens_create,
-    admin_tokens_revoke, admin_tokens_list, admin_apps_create, admin_apps_delete;
+method_fn admin_workspaces_create, admin_users_create, admin_users_set_active,
+    admin_users_revoke_tokens, admin_tokens_create, admin_tokens_revoke, admin_tokens_list,
+    admin_apps_create, admin_apps_delete;
 // push_apps.c
 method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
     admin_push_apps_delete;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "callers_url.h"
+#include "jwt_profile.h"
 #include "workspace_frames.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static const struct statement PROFILE_SET = {
     "SELECT error, reply, changed, $3::text FROM users_profile_set($1, $2, $3, $4::jsonb, $5)"};
 static const struct statement UPDATE = {
     "users_update", "SELECT error, reply, changed, $2::text FROM users_update($1, $2, $3, $4, $5, "
-                    "$6, $7, NULLIF($8, '')::boolean)"};
+                    "$6, $7, NULLIF($8, '')::boolean, $9, $10)"};
 static const struct statement BY_EMAIL = {"users_by_email",
                                           "SELECT error, reply FROM users_by_email($1, $2, $3)"};
 static const struct statement SEARCH = {
@@ -303,10 +304,26 @@ static bool take_email(struct invocation *invocation, const char **ret_email)
                                                : take_optional_text(invocation, "email", ret_email);
 }
 
+// How a provider calls the user; "": no longer. Both arguments, or none.
+static bool take_external_id(struct invocation *invocation, const char **ret_provider,
+                             const char **ret_id)
+{
+    *ret_provider = *ret_id = NULL;
+    if (!take_optional_word(invocation, "provider", ret_provider) ||
+        !take_optional_text(invocation, "external_id", ret_id))
+        return false;
+    if (!*ret_provider == !*ret_id && (!*ret_id || strlen(*ret_id) <= JWT_EXTERNAL_ID_MAX))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "external_id: must be a text of at most %d bytes, with a provider",
+                            JWT_EXTERNAL_ID_MAX);
+    return false;
+}
+
 void admin_users_update(struct invocation *invocation)
 {
     CLEANUP_PARAMS struct params params = {0};
-    const char *user_id, *email, *image_url;
+    const char *user_id, *email, *image_url, *provider, *external_id;
     const char *name = NULL;
     const char *real_name = NULL;
     bool is_admin = false;
@@ -315,6 +332,7 @@ void admin_users_update(struct invocation *invocation)
         (invocation_has(invocation, "name") && !take_user_name(invocation, &name)) ||
         !take_optional_label(invocation, "real_name", &real_name) ||
         !take_email(invocation, &email) || !take_image_url(invocation, &image_url) ||
+        !take_external_id(invocation, &provider, &external_id) ||
         !take_optional_bool(invocation, "is_admin", &is_admin))
         return;
     params_text(&params, invocation->actor->workspace_id);
@@ -329,6 +347,8 @@ void admin_users_update(struct invocation *invocation)
     params_text(&params, email);
     params_text(&params, image_url);
     params_text(&params, !invocation_has(invocation, "is_admin") ? "" : is_admin ? "t" : "f");
+    params_text(&params, provider);
+    params_text(&params, external_id);
     invocation->done_fn = workspace_user_changed;
     invocation_change(invocation, &UPDATE, &params, false);
 }

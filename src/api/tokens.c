@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/metrics.h"
+#include "jwt_login.h"
+#include "login/jwt.h"
 #include "store/token_rule.h"
 
 #include <stdio.h>
@@ -75,6 +77,7 @@ struct token_entry {
     struct list recent;  // in the cache's, most recently looked up last
     bool asking;
     bool is_counted;     // counted among the concurrent lookups
+    bool is_logged_in;   // the current lookup follows the login of a JWT
     int64_t asked_ms;    // when the last lookup was sent
     int64_t known_at_ms; // when the lookup of the current result was sent
     int64_t expires_ms;  // on the monotonic clock, converted from Postgres' clock; INT64_MAX: never
@@ -97,6 +100,7 @@ struct token_waiter {
 };
 
 struct token_cache {
+    struct api *api;
     struct store *store;
     struct cache *redis;
     struct invalidation *invalidations;
@@ -112,14 +116,15 @@ struct token_cache {
     int64_t asked_max;
 };
 
-int token_cache_new(struct store *store, const struct token_cache_options *options,
+int token_cache_new(struct api *api, const struct token_cache_options *options,
                     struct token_cache **ret_cache)
 {
     struct token_cache *cache = calloc(1, sizeof *cache);
 
     if (!cache)
         return -ERROR_MEMORY;
-    cache->store = store;
+    cache->api = api;
+    cache->store = api->options.store;
     cache->redis = options->redis;
     cache->statement = options->of_webhooks ? &WEBHOOK : &TOKEN;
     cache->all_invalidated_ms = INT64_MIN;
@@ -338,22 +343,22 @@ static void lookups_advance(struct token_cache *cache)
     }
 }
 
-static void entry_answer(void *arg, const struct store_outcome *outcome)
+// The lookup has ended.
+static void entry_settle(struct token_entry *entry, int r, const struct result *result)
 {
-    struct token_entry *entry = CAST(token_entry, arg);
     struct list waiting;
 
     entry->asking = false;
     entry->cache->asked -= entry->is_counted;
     entry->is_counted = false;
     lookups_advance(entry->cache);
-    entry->r = outcome->r;
+    entry->r = r;
     entry->known_at_ms = entry->asked_ms;
-    if (outcome->r == 0)
-        entry_read(entry, outcome->result);
-    else
+    if (result)
+        entry_read(entry, result);
+    else if (error_http_status(r) >= 500)
         entry->known_at_ms = INT64_MIN / 2; // look it up again next time
-    if (outcome->r == 0 && entry_is_invalidated(entry, entry->asked_ms)) {
+    if (result && entry_is_invalidated(entry, entry->asked_ms)) {
         entry->asking = true; // changed during the lookup
         entry_ask(entry);
         return;
@@ -362,7 +367,7 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
     list_append_all(&waiting, &entry->waiting);
     // The callbacks may cause the entry to be dropped.
     struct actor actor = entry->actor;
-    int r = entry_verdict(entry);
+    r = entry_verdict(entry);
     LIST_FOREACH(link, &waiting)
     {
         struct token_waiter *waiter = LIST_ITEM(link, struct token_waiter, link);
@@ -370,6 +375,54 @@ static void entry_answer(void *arg, const struct store_outcome *outcome)
         waiter->fn(waiter->invocation, r, &actor);
         free(waiter);
     }
+}
+
+// A bearer is not told what is wrong with a JWT that nobody vouches for.
+static int bearer_error(const struct jwt_login_outcome *outcome)
+{
+    switch (-outcome->r) {
+    case ERROR_INVALID_TOKEN:
+        return outcome->is_genuine ? outcome->r : -ERROR_INVALID_AUTH;
+    case ERROR_USER_NOT_FOUND:
+    case ERROR_INVALID_ARGUMENTS:
+        return -ERROR_INVALID_AUTH;
+    default:
+        return outcome->r;
+    }
+}
+
+static void on_logged_in(void *arg, const struct jwt_login_outcome *outcome)
+{
+    struct token_entry *entry = CAST(token_entry, arg);
+
+    if (outcome->r < 0)
+        entry_settle(entry, bearer_error(outcome), NULL);
+    else
+        entry_ask(entry); // its token is stored now
+}
+
+// Whether the token is a JWT that nobody has logged in with yet: tries that.
+static bool entry_log_in(struct token_entry *entry)
+{
+    struct jwt_login_options options = {.workspace = ""};
+    const struct token_waiter *waiter = LIST_ITEM(entry->waiting.next, struct token_waiter, link);
+
+    options.jwt = request_token(waiter->invocation->request);
+    if (entry->is_logged_in || !jwt_is_like(options.jwt))
+        return false;
+    entry->is_logged_in = true;
+    memcpy(options.digest, entry->digest, sizeof options.digest);
+    jwt_login(entry->cache->api, &options, on_logged_in, entry);
+    return true;
+}
+
+static void entry_answer(void *arg, const struct store_outcome *outcome)
+{
+    struct token_entry *entry = CAST(token_entry, arg);
+    bool is_unknown = outcome->r == 0 && result_rows(outcome->result) == 0;
+
+    if (!is_unknown || !entry_log_in(entry))
+        entry_settle(entry, outcome->r, outcome->r == 0 ? outcome->result : NULL);
 }
 
 static struct token_entry *entry_new(struct token_cache *cache, const char *digest)
@@ -410,6 +463,7 @@ static void entry_begin(struct token_entry *entry)
     bool was_valid = entry->actor.type != 0 && entry->r == 0;
 
     entry->asking = true;
+    entry->is_logged_in = false;
     list_remove(&entry->recent);
     list_append(&cache->recent, &entry->recent);
     if (was_valid) {
@@ -428,8 +482,9 @@ void token_look_up(struct token_cache *cache, const char *token, struct invocati
     char digest[DIGEST_HEX_SIZE];
     struct token_entry *entry;
 
-    if (strlen(token) > TOKEN_LENGTH_MAX) {
-        fn(invocation, -ERROR_INVALID_AUTH, NULL);
+    bool is_jwt = jwt_is_like(token);
+    if (strlen(token) > (is_jwt ? JWT_BYTES_MAX : TOKEN_LENGTH_MAX)) {
+        fn(invocation, is_jwt ? -ERROR_INVALID_TOKEN : -ERROR_INVALID_AUTH, NULL);
         return;
     }
     digest_sha256_hex(token, strlen(token), digest);

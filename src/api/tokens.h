@@ -17,7 +17,7 @@ struct token_cache_options {
     int64_t lookups_max;
 };
 
-NODISCARD int token_cache_new(struct store *store, const struct token_cache_options *options,
+NODISCARD int token_cache_new(struct api *api, const struct token_cache_options *options,
                               struct token_cache **ret_cache);
 void token_cache_free(struct token_cache *cache);
 
@@ -25,9 +25,10 @@ void token_cache_free(struct token_cache *cache);
 // Postgres. `id` NULL: everything.
 void token_cache_invalidate(struct token_cache *cache, const char *id);
 
-// r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED,
-// -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE, -ERROR_BUSY (too many lookups). Called inside
-// token_look_up() or on a later turn.
+// A JWT that was not seen before logs its bearer in (jwt_login.h).
+// r: 0 with the actor, or -ERROR_INVALID_AUTH, -ERROR_INVALID_TOKEN (a JWT that is too long or
+// void), -ERROR_TOKEN_REVOKED, -ERROR_TOKEN_EXPIRED, -ERROR_ACCOUNT_INACTIVE, -ERROR_UNAVAILABLE,
+// -ERROR_BUSY (too many lookups). Called inside token_look_up() or on a later turn.
 typedef void token_fn(struct invocation *invocation, int r, const struct actor *actor);
 void token_look_up(struct token_cache *cache, const char *token, struct invocation *invocation,
                    token_fn *fn);

@@ -24,7 +24,7 @@ static const struct statement ROWS = {
     "rows_expire", "SELECT state, next, rows FROM rows_expire($1, $2, $3::integer, $4::integer)"};
 enum { MONTH_STATE, MONTH_NAME, MONTH_STEP, MONTH_PIECE_ROWS, MONTH_ROWS, MONTH_PIECES, MONTH_AGE };
 
-static const char *const tables[] = {"message_keys", "tickets", "outbox",
+static const char *const tables[] = {"message_keys", "tickets", "tokens",   "outbox",
                                      "change_log",   "eras",    "reactions"};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

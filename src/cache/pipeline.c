@@ -79,7 +79,8 @@ static int socket_connect(struct pipeline *p, int64_t deadline_ms)
 {
     struct address addresses[ADDRESSES_MAX];
     struct finder *finder;
-    if (finder_new(&p->url, p->tries, &finder) < 0)
+    unsigned number = p->tries++; // a Sentinel that says nothing takes all the time of a try
+    if (finder_new(&p->url, number, &finder) < 0)
         return problem_keep(p, "cannot look up the host");
     int count = finder_wait(finder, deadline_ms - clock_monotonic_ms(), addresses);
     if (count <= 0)
@@ -88,7 +89,7 @@ static int socket_connect(struct pipeline *p, int64_t deadline_ms)
     finder_free(finder);
     if (count <= 0)
         return -ERROR_UNAVAILABLE;
-    int fd = address_connect(&addresses[p->tries++ % (unsigned)count]);
+    int fd = address_connect(&addresses[number % (unsigned)count]);
     if (fd < 0)
         return problem_keep(p, "cannot connect");
     p->link = link_new(fd, &p->server);

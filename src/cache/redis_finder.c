@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENTINEL_MS = 500, POLL_MS = 5, PROBLEM_SIZE = 240 };
+enum { SENTINEL_MS = 250, POLL_MS = 5, PROBLEM_SIZE = 240 };
 
 struct finder {
     const struct url *url;

@@ -147,7 +147,7 @@ static int role_check(struct link *link)
     bool is_master = role->type == REDIS_REPLY_ARRAY && role->elements > 0 &&
                      role->element[0]->type == REDIS_REPLY_STRING &&
                      strcmp(role->element[0]->str, "master") == 0;
-    return is_master ? 1 : link_fail(link, "Sentinel's master is none");
+    return is_master ? 1 : link_fail(link, "the server that Sentinel names is no master");
 }
 
 // 1: all replies are here.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS to Redis by OpenSSL: hiredis of Debian 12 has none. Certificates are read at each connect, so
-// that new ones are used without a restart.
+// TLS to Redis by OpenSSL: hiredis of Debian 12 has none. Files that have changed are read again at
+// the next connect, so that new certificates are used without a restart.
 #include "redis_tls.h"
 
 #include "base/check.h"
@@ -13,9 +13,12 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum { PROBLEM_SIZE = 160 };
 
@@ -47,8 +50,9 @@ static const char *context_fill(SSL_CTX *context, const struct url *url)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_default_passwd_cb(context, passphrase_refuse);
+    // The system's: by its directory, of which only what is needed is read.
     if (url->cacert[0] ? SSL_CTX_load_verify_locations(context, url->cacert, NULL) != 1
-                       : SSL_CTX_set_default_verify_paths(context) != 1)
+                       : SSL_CTX_set_default_verify_dir(context) != 1)
         return "a URL whose cacert is a readable file of certificates";
     if (!url->cert[0])
         return NULL;
@@ -72,10 +76,72 @@ static const char *context_new(const struct url *url, SSL_CTX **ret_context)
     return problem;
 }
 
-const char *tls_files_problem(const struct url *url)
+// What a context was made of. All bytes are compared.
+struct files {
+    char paths[3][URL_TEXT_SIZE];
+    struct {
+        int64_t device, inode, size, changed_s, changed_ns;
+    } stamps[3];
+};
+
+static void files_look(const struct url *url, struct files *ret_files)
+{
+    const char *const paths[] = {url->cacert, url->cert, url->key};
+    memset(ret_files, 0, sizeof *ret_files);
+    for (size_t i = 0; i < 3; i++) {
+        struct stat found;
+        memcpy(ret_files->paths[i], paths[i], strlen(paths[i]) + 1);
+        if (!paths[i][0] || stat(paths[i], &found) != 0)
+            continue;
+        ret_files->stamps[i].device = (int64_t)found.st_dev;
+        ret_files->stamps[i].inode = (int64_t)found.st_ino;
+        ret_files->stamps[i].size = found.st_size;
+        ret_files->stamps[i].changed_s = found.st_ctim.tv_sec;
+        ret_files->stamps[i].changed_ns = found.st_ctim.tv_nsec;
+    }
+}
+
+// The process' one context. A file of all the world's authorities takes OpenSSL tens of
+// milliseconds, in which a loop would stand still at each connect.
+static struct {
+    pthread_mutex_t lock;
+    SSL_CTX *context;
+    struct files files;
+} shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const char *shared_renew(const struct url *url, const struct files *files)
 {
     SSL_CTX *context;
     const char *problem = context_new(url, &context);
+    if (problem)
+        return problem;
+    SSL_CTX_free(shared.context);
+    shared.context = context;
+    shared.files = *files;
+    return NULL;
+}
+
+// Returns what the URL must be and is not, or NULL and a reference for the caller.
+static const char *context_share(const struct url *url, SSL_CTX **ret_context)
+{
+    struct files files;
+    const char *problem = NULL;
+    files_look(url, &files); // before they are read: what changes in between is read again
+    pthread_mutex_lock(&shared.lock);
+    if (!shared.context || memcmp(&files, &shared.files, sizeof files) != 0)
+        problem = shared_renew(url, &files);
+    if (!problem) {
+        SSL_CTX_up_ref(shared.context);
+        *ret_context = shared.context;
+    }
+    pthread_mutex_unlock(&shared.lock);
+    return problem;
+}
+
+const char *tls_files_problem(const struct url *url)
+{
+    SSL_CTX *context = NULL;
+    const char *problem = context_share(url, &context);
     SSL_CTX_free(context);
     return problem;
 }
@@ -143,8 +209,8 @@ static int socket_dress(struct tls *tls, const char *host)
 
 static void tls_start(struct tls *tls, const struct url *url)
 {
-    SSL_CTX *context;
-    const char *problem = context_new(url, &context);
+    SSL_CTX *context = NULL;
+    const char *problem = context_share(url, &context);
     if (problem) {
         snprintf(tls->problem, sizeof tls->problem, "TIDINGS_REDIS_URL must be %s", problem);
         return;
@@ -174,7 +240,8 @@ void tls_free(struct tls *tls)
     TAGGED_FREE(tls);
 }
 
-// Why a call of OpenSSL came to nothing. 0: the socket is not ready.
+// Why a call of OpenSSL came to nothing. 0: the socket is not ready. The thread's errors must have
+// been cleared before the call: what else uses OpenSSL on this thread may have left some.
 static int tls_result(struct tls *tls, int r)
 {
     int error = SSL_get_error(tls->ssl, r);
@@ -196,6 +263,7 @@ int tls_open(struct tls *tls)
 {
     if (!tls->ssl)
         return -ERROR_UNAVAILABLE;
+    ERR_clear_error();
     int r = SSL_do_handshake(tls->ssl);
     return r == 1 ? 1 : tls_result(tls, r);
 }
@@ -207,6 +275,7 @@ short tls_events(const struct tls *tls)
 
 ssize_t tls_read(struct tls *tls, char *data, size_t size)
 {
+    ERR_clear_error();
     int r = SSL_read(tls->ssl, data, (int)size);
     return r > 0 ? r : tls_result(tls, r);
 }
@@ -217,6 +286,7 @@ ssize_t tls_write(struct tls *tls, const char *data, size_t length)
     size_t sent = 0;
     while (sent < length) {
         size_t part = length - sent < INT_MAX ? length - sent : INT_MAX;
+        ERR_clear_error();
         int r = SSL_write(tls->ssl, data + sent, (int)part);
         if (r <= 0) {
             r = tls_result(tls, r);

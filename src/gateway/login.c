@@ -9,6 +9,9 @@
 
 #include "base/check.h"
 #include "base/digest.h"
+#include "base/error.h"
+#include "call/internal_request.h"
+#include "login/jwt.h"
 #include "store/token_rule.h"
 
 #include <stdio.h>
@@ -45,6 +48,7 @@ struct login {
     struct gateway *gateway;
     struct connection *connection; // NULL once it is gone
     char reply[REPLY_SIZE];
+    char digest[DIGEST_HEX_SIZE]; // of the credential
 };
 
 void login_forget(struct connection *c)
@@ -168,7 +172,6 @@ static void on_used(void *arg, const struct store_outcome *outcome)
 static struct login *login_new(struct connection *c, const char *credential, const char *reply,
                                struct params *params)
 {
-    char digest[DIGEST_HEX_SIZE];
     struct login *login = TAGGED_NEW(login);
     if (!login) {
         c->ops->refuse(c, 503, reply);
@@ -180,8 +183,8 @@ static struct login *login_new(struct connection *c, const char *credential, con
     c->login = login;
     c->asked_ms = loop_now_ms(c->gateway->loop);
     snprintf(login->reply, sizeof login->reply, "%s", reply);
-    digest_sha256_hex(credential, strlen(credential), digest);
-    params_text(params, digest);
+    digest_sha256_hex(credential, strlen(credential), login->digest);
+    params_text(params, login->digest);
     return login;
 }
 
@@ -193,10 +196,129 @@ void login_ticket(struct connection *c, const char *ticket, const char *reply)
         store_change(c->gateway->store, ticket, &use, &params, on_used, login);
 }
 
+// Any call with a JWT logs its bearer in; `fn` then gets the call's outcome.
+static int jwt_call(struct gateway *gateway, const char *jwt, request_done_fn *fn, void *arg)
+{
+    struct request *request;
+    int r = request_new("auth.test", jwt, fn, arg, &request);
+    if (r < 0)
+        return r;
+    gateway_ask(gateway);
+    gateway->options.on_call(gateway->options.arg, request);
+    return 0;
+}
+
+static void login_refuse(struct login *login)
+{
+    struct connection *c = login_end(login);
+    if (c)
+        c->ops->refuse(c, 503, login->reply);
+    TAGGED_FREE(login);
+}
+
+// The API has logged the bearer of a JWT in, or refused to: looks for its token in any case.
+static void on_jwt_called(void *arg, const struct request_outcome *outcome)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    struct login *login = CAST(login, arg);
+    bool is_alive = gateway_answer(login->gateway);
+    if (!is_alive || !login->connection) {
+        TAGGED_FREE(login);
+        return;
+    }
+    if (strcmp(outcome->error, error_code(ERROR_UNAVAILABLE)) == 0) {
+        login_refuse(login);
+        return;
+    }
+    params_text(&params, login->digest);
+    store_call(login->gateway->store, STORE_READ, &use_token, &params, on_used, login);
+}
+
 void login_token(struct connection *c, const char *token)
 {
     CLEANUP_PARAMS struct params params = {0};
     struct login *login = login_new(c, token, "", &params);
-    if (login)
+    if (!login)
+        return;
+    if (!jwt_is_like(token))
         store_call(c->gateway->store, STORE_READ, &use_token, &params, on_used, login);
+    else if (jwt_call(c->gateway, token, on_jwt_called, login) < 0)
+        login_refuse(login);
+}
+
+struct login_renewal {
+    uint32_t tag;
+    struct gateway *gateway;
+    char digest[DIGEST_HEX_SIZE];
+    login_renewal_fn *fn;
+    void *arg;
+};
+
+static void renewal_end(struct login_renewal *renewal, int r, const struct result *result)
+{
+    renewal->fn(renewal->arg, r, result);
+    TAGGED_FREE(renewal);
+}
+
+static void on_renewal_found(void *arg, const struct store_outcome *outcome)
+{
+    struct login_renewal *renewal = CAST(login_renewal, arg);
+    int r = gateway_answer(renewal->gateway) ? outcome->r : -ERROR_UNAVAILABLE;
+    if (r == 0 && result_rows(outcome->result) == 0)
+        r = -ERROR_INVALID_TOKEN;
+    renewal_end(renewal, r, r == 0 ? outcome->result : NULL);
+}
+
+static void renewal_ask(struct login_renewal *renewal)
+{
+    CLEANUP_PARAMS struct params params = {0};
+    params_text(&params, renewal->digest);
+    gateway_ask(renewal->gateway);
+    store_call(renewal->gateway->store, STORE_READ, &use_token, &params, on_renewal_found, renewal);
+}
+
+static void on_renewal_called(void *arg, const struct request_outcome *outcome)
+{
+    struct login_renewal *renewal = CAST(login_renewal, arg);
+    bool is_alive = gateway_answer(renewal->gateway);
+    if (!is_alive || strcmp(outcome->error, error_code(ERROR_UNAVAILABLE)) == 0)
+        renewal_end(renewal, -ERROR_UNAVAILABLE, NULL);
+    else
+        renewal_ask(renewal);
+}
+
+int login_renew(struct gateway *gateway, const char *token, login_renewal_fn *fn, void *arg)
+{
+    struct login_renewal *renewal = TAGGED_NEW(login_renewal);
+    if (!renewal)
+        return -ERROR_MEMORY;
+    renewal->gateway = gateway;
+    renewal->fn = fn;
+    renewal->arg = arg;
+    digest_sha256_hex(token, strlen(token), renewal->digest);
+    if (!jwt_is_like(token)) {
+        renewal_ask(renewal);
+        return 0;
+    }
+    int r = jwt_call(gateway, token, on_renewal_called, renewal);
+    if (r < 0)
+        TAGGED_FREE(renewal);
+    return r;
+}
+
+int login_renewed(struct connection *c, int64_t asked_ms, const struct result *result)
+{
+    const struct connection before = *c;
+    actor_read(result, c);
+    c->native = before.native;
+    c->manual_away = before.manual_away;
+    if (strcmp(c->actor.user_id, before.actor.user_id) != 0 || c->actor.type == 'a' ||
+        !actor_has_scope(&c->actor, "rtm:stream")) {
+        c->actor = before.actor;
+        c->expires_ms = before.expires_ms;
+        return -ERROR_INVALID_TOKEN;
+    }
+    c->asked_ms = asked_ms;
+    token_sweep_on_open(c);
+    return 0;
 }

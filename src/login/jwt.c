@@ -14,6 +14,11 @@ struct jwt_part {
     size_t length;
 };
 
+bool jwt_is_like(const char *token)
+{
+    return strncmp(token, "eyJ", 3) == 0; // {"
+}
+
 // Two encodings of the same bytes would be two tokens: only one alphabet, no padding.
 static bool part_is_base64url(const struct jwt_part *part)
 {

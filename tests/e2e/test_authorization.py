@@ -4,6 +4,7 @@
 import pytest
 
 from tests.support.cast import ARGUMENTS, DESTRUCTIVE, IDS, WITHOUT_CHANNEL, Cast, Scene, arguments_of, filled
+from tests.support.workspace import Member, fresh_name
 from tools import authorization
 
 TABLE = authorization.table()
@@ -27,7 +28,10 @@ def outcome(reply):
 
 def answered(cast, method, kind, name):
     """The outcome for the caller `name`. Objects that the caller may not see get the same bytes as objects that do not exist."""
-    caller = cast.callers[name]
+    return answered_to(cast, method, kind, name, cast.callers[name])
+
+
+def answered_to(cast, method, kind, name, caller):
     arguments = arguments_of(method, kind)
     given = filled(arguments, Scene(cast, kind, caller))
     reply = caller.call(method, **given)
@@ -52,3 +56,11 @@ def test_the_table_is_whole():
 def test_answers(cast, method, kind):
     said = {name: answered(cast, method, kind, name) for name in TABLE.callers}
     assert said == TABLE.rows[method, kind]
+
+
+@pytest.mark.parametrize("method, kind", LINES, ids=[f"{method}-{kind.strip('-') or 'any'}" for method, kind in LINES])
+def test_answers_to_a_jwt(plain_environment, cast, method, kind):
+    """A member with a JWT in place of a token is answered the same; auth.revoke revokes that JWT alone."""
+    member = cast.member
+    caller = Member(member.url, cast.provider.jwt("member", n=fresh_name("jwt")), member.id, member.name, member.recorder)
+    assert answered_to(cast, method, kind, "member", caller) == TABLE.rows[method, kind]["member"]

@@ -81,7 +81,7 @@ def unfit(servers, directory):
 def test_why_redis_is_down_is_said(environment, servers, tmp_path, what):
     """By all connections: those for commands and messages, and those of threads."""
     url, reason = unfit(servers, tmp_path)[what]
-    instance = environment.instance(start=False, redis_url=url)
+    instance = environment.instance(start=False, redis_url=url, redis_timeout_ms=2000)
     instance.start(wait=False)
     try:
         for connection in ("commands", "pub/sub", "worker"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All kinds of callers, and a valid call of each method."""
+from tests.support.logins import Provider
 from tests.support.provider_keys import address, service_account
 from tests.support.workspace import Member, fresh_name
 from tools import authorization
@@ -15,6 +16,7 @@ PROVIDER = {"kind": "jwt", "issuer": "https://issuer.example", "audience": "tidi
 # Valid arguments: <this> is an attribute of Scene. Methods that are not named here take none, or a channel.
 ARGUMENTS = {
     "auth.revoke": {"test": True},
+    "auth.exchange": {"token": "<jwt>"},
     "chat.postMessage": {**CHANNEL, "text": "x"},
     "chat.meMessage": {**CHANNEL, "text": "x"},
     "chat.postEphemeral": {**CHANNEL, "user": "<creator>", "text": "x"},
@@ -73,6 +75,7 @@ ARGUMENTS = {
     "admin.pushApps.delete": {"name": "<push_app>"},
     "admin.webhooks.create": {**CHANNEL, "name": "x"},
     "admin.webhooks.delete": {"webhook_id": "<webhook>"},
+    "admin.users.revokeTokens": {"user_id": "<target>", "issued_before": 1},
     "admin.auth.providers.create": {"name": "<name>", **PROVIDER},
     "admin.auth.providers.update": {"name": "<provider>", "leeway_s": 1},
     "admin.auth.providers.delete": {"name": "<provider>"},
@@ -115,6 +118,8 @@ class Cast:
             "admin_in": self.admin_in,
             **{kind: self._restricted(environment, kind) for kind in ("groups", "im", "mpim")},
         }
+        self.provider = Provider(self.workspace)
+        self.admin.ok("admin.users.update", user_id=self.member.id, provider=self.provider.name, external_id="member")
         self._channels = {}
 
     def _restricted(self, environment, kind):
@@ -150,6 +155,7 @@ class Scene:
     """The possible arguments of one call."""
 
     def __init__(self, cast, kind, caller):
+        self._cast = cast
         self._admin, self._caller, self._target = cast.admin, caller, cast.target
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
         self.bot_id, self.email = cast.bot.bot_id, cast.email
@@ -176,6 +182,10 @@ class Scene:
     def webhook(self):
         channel = self._target.ok("channels.create", name=fresh_name("hooked"))["channel"]["id"]
         return self._admin.ok("admin.webhooks.create", channel=channel, name="x")["webhook"]["id"]
+
+    @property
+    def jwt(self):
+        return self._cast.provider.jwt(self.name)
 
     @property
     def provider(self):

@@ -7,6 +7,7 @@
 #include "packet.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/metrics.h"
 
@@ -283,6 +284,11 @@ static void open_tick(struct connection *c, int64_t now_ms)
         c->pinged_ms = now_ms;
         c->ops->ping(c, now_ms);
     }
+}
+
+int64_t connection_expires_at(const struct connection *c)
+{
+    return (clock_wall_us() / 1000 + c->expires_ms - loop_now_ms(c->gateway->loop) + 500) / 1000;
 }
 
 void connection_tick(struct connection *c, int64_t now_ms)

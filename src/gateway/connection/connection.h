@@ -157,7 +157,8 @@ void connection_refuse(struct connection *c, const char *reply);
 void connection_begin(struct connection *c); // becomes OPEN; sends once its topics are confirmed
 // CONNECTION_CLOSING: the queue is still sent; input is read only until the peer's Close.
 void connection_end(struct connection *c);
-void connection_flush(struct connection *c); // at the end of the turn
+void connection_flush(struct connection *c);               // at the end of the turn
+int64_t connection_expires_at(const struct connection *c); // in seconds since 1970
 enum { CONNECTION_TICK_MS = 1000 };
 void connection_tick(struct connection *c, int64_t now_ms); // every CONNECTION_TICK_MS
 void connection_abort(struct connection *c);                // closes it without a Close frame

@@ -4,11 +4,13 @@
 
 #include "../position.h"
 
+#include "login/jwt.h"
+
 #include <stdbool.h>
 
 struct http_head;
 
-enum { SSE_CREDENTIAL_SIZE = 260, SSE_ORIGIN_SIZE = 256 };
+enum { SSE_CREDENTIAL_SIZE = JWT_BYTES_MAX + 1, SSE_ORIGIN_SIZE = 256 };
 
 struct sse_head {
     bool is_preflight;                    // OPTIONS: nothing else matters

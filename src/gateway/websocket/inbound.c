@@ -7,6 +7,7 @@
 #include "../channel/subscribers.h"
 #include "../connection/connection.h"
 #include "../core.h"
+#include "../login.h"
 #include "socket.h"
 
 #include "base/check.h"
@@ -17,11 +18,17 @@
 #include "call/internal_request.h"
 #include "chat/message.h"
 #include "chat/presence.h"
+#include "login/jwt.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { REPLY_TO_SIZE = 72, REPLY_MAX = 1 << 20, ACTIVE_INTERVAL_MS = 250 };
+
+// When a native socket is told that its token expires.
+enum { EXPIRES_NOTICE_MS = 60 * 1000 };
 
 // Error codes in answers, as Slack's clients know them.
 enum { CODE_INVALID = 1, CODE_MESSAGE = 2, CODE_SLOW_DOWN = -1 };
@@ -34,6 +41,7 @@ struct method_call {
     struct inbound *inbound; // NULL once its connection is gone
     char origin[EVENT_ID_SIZE];
     char reply_to[REPLY_TO_SIZE]; // JSON
+    int64_t asked_ms;             // of auth_refresh
 };
 
 // The message's id as JSON; "": none. False: one that cannot be echoed.
@@ -323,6 +331,69 @@ static int focus_ask(struct inbound *inbound, struct feed *feed, const char *rep
     return r;
 }
 
+// The answer of auth_refresh.
+static void renewed_send(struct connection *c, const char *reply_to)
+{
+    CLEANUP(buffer_done) struct buffer out = BUFFER(REPLY_MAX);
+    struct json_writer w = json_writer_to(&out);
+    json_open_object(&w);
+    json_key_bool(&w, "ok", true);
+    json_key(&w, "reply_to");
+    json_raw(&w, reply_to, strlen(reply_to));
+    if (c->expires_ms > 0)
+        json_key_int(&w, "expires_at", connection_expires_at(c));
+    json_close_object(&w);
+    if (!buffer_failed(&out))
+        connection_send_text(c, "", out.data, out.length);
+}
+
+static void on_renewed(void *arg, int r, const struct result *result)
+{
+    struct method_call *call = CAST(method_call, arg);
+    struct connection *c = method_call_end(call);
+    if (c && r == 0)
+        r = login_renewed(c, call->asked_ms, result);
+    if (c && r == 0) {
+        call->inbound->is_told = false;
+        renewed_send(c, call->reply_to);
+    } else if (c) {
+        refusal_send(c, call->reply_to, error_code(r));
+    }
+    TAGGED_FREE(call);
+}
+
+// {"id":5,"type":"auth_refresh","token":"…"}: goes on with another token of the same user.
+static void auth_refresh(struct inbound *inbound, const json_t *message, const char *reply_to)
+{
+    struct connection *c = inbound->connection;
+    const json_t *token = json_object_get(message, "token");
+    struct method_call *call = NULL;
+    int r = json_string_length(token) >= 1 && json_string_length(token) <= JWT_BYTES_MAX
+                ? method_call_new(inbound, reply_to, &call)
+                : -ERROR_INVALID_TOKEN;
+    if (r >= 0) {
+        call->asked_ms = loop_now_ms(c->gateway->loop);
+        r = login_renew(c->gateway, json_string_value(token), on_renewed, call);
+    }
+    if (r < 0) {
+        method_call_drop(call);
+        refusal_send(c, reply_to, error_code(r));
+    }
+}
+
+void inbound_tick(struct inbound *inbound, int64_t now_ms)
+{
+    struct connection *c = inbound->connection;
+    char frame[64];
+    if (!c->native || inbound->is_told || c->expires_ms == 0 ||
+        c->expires_ms - now_ms > EXPIRES_NOTICE_MS)
+        return;
+    inbound->is_told = true;
+    int length = snprintf(frame, sizeof frame, "{\"type\":\"auth_expires\",\"at\":%" PRId64 "}",
+                          connection_expires_at(c));
+    connection_send_text(c, "auth_expires", frame, (size_t)length);
+}
+
 static void focus_change(struct inbound *inbound, const json_t *message, bool begins,
                          const char *reply_to)
 {
@@ -367,7 +438,9 @@ static void message_handle(struct inbound *inbound, const struct inbound_text *t
         pong_send(c, message);
     else if (what && can_answer)
         method_call(inbound, what, text, reply_to);
-    else if (what)
+    else if (type && strcmp(type, "auth_refresh") == 0 && reply_to[0])
+        auth_refresh(inbound, message, reply_to);
+    else if (what || (type && strcmp(type, "auth_refresh") == 0))
         error_answer(c, "", CODE_MESSAGE, bad_id);
     else if (type && strcmp(type, "typing") == 0)
         ephemeral_typing(c, &inbound->typed_ms,

@@ -167,7 +167,7 @@ static void websocket_flushed(struct connection *c)
 static void websocket_tick(struct connection *c, int64_t now_ms)
 {
     struct websocket *websocket = websocket_of(c);
-    (void)now_ms;
+    inbound_tick(&websocket->inbound, now_ms);
     if (c->is_resumable)
         positions_tick(&websocket->positions);
 }
