@@ -50,7 +50,7 @@ BEGIN
                                               THEN '' ELSE ' ' END), '')) END, '');
 END $$;
 
--- What a notification shows of a message: its text, otherwise that of its blocks, otherwise that of an attachment.
+-- What a notification shows of a message: its text, otherwise that of its blocks, otherwise that of an attachment, otherwise that there is a file.
 CREATE FUNCTION text_shown(body text, extra text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     shown text := body;
@@ -63,6 +63,9 @@ BEGIN
                                   NULLIF(btrim(block_text(e.item -> 'blocks', ' ')), '')) AS text, e.n
                   FROM jsonb_array_elements(extra::jsonb -> 'attachments') WITH ORDINALITY AS e (item, n)) a
             WHERE a.text IS NOT NULL ORDER BY a.n LIMIT 1;
+        END IF;
+        IF coalesce(shown, '') = '' AND extra::jsonb ? 'files' THEN
+            shown := 'sent a file';
         END IF;
     END IF;
     RETURN coalesce(shown, '');

@@ -112,6 +112,7 @@ END $$;
 --   author_…   one entry per channel and author, in that order: the position (from 1) of the channel above, the number of counted posts
 --   item_…     one entry per post: the positions of its channel and author above; its rank (from 0) among its channel's events;
 --              the number of counted messages, and of its author's counted messages, up to and including it
+--   files      one entry per post: the files that it shares, separated by commas
 --   heat       0: no channel is hot; 1: some may be; 2: and busy channels become hot
 --   mention_…  one entry per mention: the position of its post, the user mentioned ('': the whole channel), where (mentions.sources)
 -- The channel's row, or its hot head, is locked before anything is checked, so that the checks still hold at the commit.
@@ -125,6 +126,7 @@ CREATE FUNCTION post_batch(batch_id text, channel_ids text[], channel_workspaces
                            bodies text[], extras text[], threads_ts bigint[], broadcasts boolean[], keys text[], digests text[],
                            client_msg_ids text[], mention_items bigint[], mention_users text[], mention_sources bigint[],
                            has_keys boolean, has_replies boolean, has_mentions boolean, heat bigint,
+                           has_files boolean DEFAULT false, files text[] DEFAULT NULL,
                            OUT first_ts bigint[], OUT first_seq bigint[], OUT first_ord bigint[], OUT traits bigint[],
                            OUT parent_users text)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -222,6 +224,11 @@ BEGIN
         IF written <> cardinality(array_remove(keys, NULL)) THEN
             RAISE EXCEPTION USING ERRCODE = 'TD001', MESSAGE = 'a key is there already';
         END IF;
+    END IF;
+    IF has_files THEN
+        INSERT INTO file_shares (file_id, channel_id, ts)
+        SELECT f.id, channel_ids[item_channels[i.n]], first_ts[item_channels[i.n]] + item_ranks[i.n]
+        FROM unnest(files) WITH ORDINALITY AS i (ids, n), unnest(string_to_array(i.ids, ',')) AS f (id);
     END IF;
     IF has_mentions THEN
         PERFORM mentions_add(array_agg(channel_ids[item_channels[i.n]]), array_agg(first_ts[item_channels[i.n]] + item_ranks[i.n]),
@@ -417,7 +424,7 @@ $$;
 
 -- Whether a message without text has anything to show.
 CREATE FUNCTION extra_shows(extra text) RETURNS boolean LANGUAGE sql IMMUTABLE AS
-$$ SELECT coalesce(extra::json -> 'blocks', extra::json -> 'attachments') IS NOT NULL $$;
+$$ SELECT coalesce(extra::json -> 'blocks', extra::json -> 'attachments', extra::json -> 'files') IS NOT NULL $$;
 
 -- The extra of a reply. If its channel shows it, it has a subtype of its own, so any other is removed.
 CREATE FUNCTION extra_shown(extra text, is_shown boolean) RETURNS text LANGUAGE sql IMMUTABLE AS
@@ -488,6 +495,7 @@ BEGIN
     END IF;
     SELECT * INTO told FROM channel_advance(channel, '{}');
     UPDATE messages m SET deleted = true, body = '', extra = NULL WHERE m.channel_id = channel AND m.ts = message_ts;
+    PERFORM file_shares_end(channel, message_ts);
     IF (found.message).counted THEN
         UPDATE channels c SET deleted_ord = greatest(c.deleted_ord, (found.message).ord) WHERE c.id = channel
         RETURNING c.latest_ts = message_ts INTO was_latest;

@@ -17,6 +17,11 @@ SETTINGS = {"TIDINGS_SIDEBAR_MIN": "0", "TIDINGS_REDIS_TIMEOUT_MS": "5000", "TID
             "TIDINGS_SECRET_KEY": "5" * 64}
 
 
+def with_files(directory):
+    """The settings, and where files are."""
+    return {**SETTINGS, "TIDINGS_FILES_URL": f"file://{directory}/stored"}
+
+
 def is_worker(session):
     return hasattr(session.config, "workerinput")
 
@@ -50,7 +55,8 @@ def recorder(request):
 
 @pytest.fixture(scope="session")
 def plain_environment(tmp_path_factory, recorder):
-    yield from running(Environment(tmp_path_factory.mktemp("plain"), settings=SETTINGS, recorder=recorder))
+    directory = tmp_path_factory.mktemp("plain")
+    yield from running(Environment(directory, settings=with_files(directory), recorder=recorder))
 
 
 @pytest.fixture(scope="session")

@@ -84,6 +84,7 @@ class Stack:
             "TIDINGS_REDIS_URL": self.redis.url,
             "TIDINGS_OPERATOR_TOKEN": self.state["operator_token"],
         }
+        settings.setdefault("TIDINGS_FILES_URL", f"file://{RUN / 'files'}")
         if "secret_key" in self.state:
             settings.setdefault("TIDINGS_SECRET_KEY", self.state["secret_key"])
         if self.push:

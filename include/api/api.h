@@ -17,6 +17,7 @@
 struct api;
 struct gateway;
 struct notify;
+struct storage;
 
 struct api_options {
     struct api_settings settings;
@@ -30,6 +31,7 @@ struct api_options {
     bool private_allowed;          // whether a device's URL may point to a private or local address
     struct notify *notify;         // sends pushes; NULL: sending disabled
     const struct secrets *secrets; // encrypt stored secrets
+    const struct storage *storage; // of files; NULL: none
     int64_t app_socket_keep_s;     // how long events wait for an app without a socket
     int64_t presence_ttl_s;
     int64_t auto_limits[3]; // members: maximum for zset, counter; minimum for bitmap; 0: never

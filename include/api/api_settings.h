@@ -9,6 +9,13 @@
          "public URL of this service, used in socket URLs; empty: from the Host header")           \
     TEXT(operator_token, OPERATOR_TOKEN, "",                                                       \
          "token that may call admin.workspaces.create; empty: nobody may")                         \
+    TEXT(files_url, FILES_URL, "",                                                                 \
+         "where files are kept: file:///directory, the same for all instances; empty: no files")   \
+    INTEGER(file_max_bytes, FILE_MAX_BYTES, 104857600, 1, 1099511627776, "maximum size of a file") \
+    INTEGER(user_files_bytes, USER_FILES_BYTES, 10737418240, 1, 1125899906842624,                  \
+            "bytes of all files of a user")                                                        \
+    INTEGER(upload_keep_s, UPLOAD_KEEP_S, 3600, 1, 86400,                                          \
+            "seconds until an unfinished upload is removed")                                       \
     INTEGER(objects_bytes, OBJECTS_BYTES, 8388608, 0, 68719476736,                                 \
             "memory per loop for cached channels, for channels.info")                              \
     INTEGER(ticket_ms, TICKET_MS, 30000, 100, 3600000, "lifetime of a URL from rtm.connect")       \

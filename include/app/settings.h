@@ -98,6 +98,8 @@
     INTEGER(audit_interval_s, AUDIT_INTERVAL_S, 60, 1, 86400, "seconds between audits")            \
     INTEGER(rebuild_pairs_per_s, REBUILD_PAIRS_PER_S, 50000, 1, 10000000,                          \
             "maximum counts per second written to a Redis that lost its data")                     \
+    INTEGER(files_sweep_s, FILES_SWEEP_S, 60, 1, 3600,                                             \
+            "seconds between removals of the bytes of files that are gone")                        \
     INTEGER(auto_interval_s, AUTO_INTERVAL_S, 60, 1, 86400,                                        \
             "seconds between searches for auto channels that have outgrown their strategy")        \
     INTEGER(idempotency_days, IDEMPOTENCY_DAYS, 7, 1, 365, "days a client_msg_id is remembered")   \

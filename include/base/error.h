@@ -44,6 +44,12 @@
     X(EMOJI_LIMIT_REACHED, 409, "emoji_limit_reached")                                             \
     X(NOT_ADMIN, 403, "not_admin")                                                                 \
     X(DEVICE_NOT_FOUND, 404, "device_not_found")                                                   \
+    X(FILE_NOT_FOUND, 404, "file_not_found")                                                       \
+    X(FILE_TOO_LARGE, 413, "file_too_large")                                                       \
+    X(FILES_DISABLED, 409, "files_disabled")                                                       \
+    X(STORAGE_LIMIT_REACHED, 409, "storage_limit_reached")                                         \
+    X(TOO_MANY_FILES, 400, "too_many_files")                                                       \
+    X(CANT_DELETE_FILE, 403, "cant_delete_file")                                                   \
     X(WEBHOOK_NOT_FOUND, 404, "webhook_not_found")                                                 \
     X(TOO_MANY_WEBHOOKS, 409, "too_many_webhooks")                                                 \
     X(TOO_MANY_DEVICES, 409, "too_many_devices")                                                   \

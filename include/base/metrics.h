@@ -43,6 +43,12 @@
       "Calls refused by a rate limit: of the token, the method, the channel, or bytes")            \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
+    X(TRANSFERS, gauge, "tidings_file_transfers", "",                                              \
+      "uploads and downloads of files in progress")                                                \
+    X(TRANSFERS_REFUSED, counter, "tidings_file_transfers_refused_total", "",                      \
+      "uploads and downloads refused: too many at once")                                           \
+    X(FILE_OBJECTS_REMOVED, counter, "tidings_file_objects_removed_total", "",                     \
+      "stored objects removed: of deleted files and unfinished uploads")                           \
     X(RATELIMITED_WEBHOOK, counter, "tidings_ratelimited_total", "kind=\"webhook\"", "")           \
     X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
     X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Rate limit buckets in memory")             \

@@ -72,8 +72,9 @@ NODISCARD int request_arg_json(const struct request *request, const char *name, 
 // Sets the argument `name` as if it had been sent, replacing an existing one: to `text`, which must
 // stay valid until the request ends, or to the value of argument `other`, which must exist.
 NODISCARD int request_arg_set(struct request *request, const char *name, const char *text);
-// Likewise, to a copy of `text`.
+// Likewise, to a copy of `text`. The copy alone; NULL: out of memory.
 NODISCARD int request_arg_set_copy(struct request *request, const char *name, const char *text);
+char *request_copy(struct request *request, const char *text);
 NODISCARD int request_arg_copy(struct request *request, const char *name, const char *other);
 
 // Calls fn(arg, name, text) once per argument, except for `token` (api.test echoes them).

@@ -8,6 +8,7 @@
 #include "call/intake.h"
 #include "call/request.h"
 #include "call/request_arguments.h"
+#include "call/streaming.h"
 
 // Called when the reply is complete, in `reply`, `status` and `error`. Sends it. The request may be
 // gone afterwards.
@@ -15,6 +16,10 @@ typedef void request_send_fn(struct request *request);
 
 // Parses the arguments and calls request->read_fn, at once or later.
 typedef void request_load_fn(struct request *request);
+
+// See request_stream().
+typedef int request_stream_fn(struct request *request, struct body_sink *sink,
+                              request_streamed_fn *fn, void *arg);
 
 // Called when the owner of a waiting body is known.
 typedef void request_own_fn(struct request *request);
@@ -47,8 +52,10 @@ struct request {
     int64_t reply_max_bytes;
     int64_t started_us;
     request_send_fn *send;
-    request_load_fn *load; // NULL: the arguments are already parsed
-    request_own_fn *admit; // NULL: nothing waits for admission
+    request_load_fn *load;     // NULL: the arguments are already parsed
+    request_stream_fn *stream; // NULL: there is no body to read
+    struct reply_file file;    // see request_reply_file()
+    request_own_fn *admit;     // NULL: nothing waits for admission
     request_read_fn *read_fn;
     void *read_arg;
     char owner[ID_SIZE]; // the user charged for the body; "": unauthenticated

@@ -39,6 +39,7 @@ struct post {
     const char *text;
     size_t text_length;
     const char *extra; // compact JSON object; NULL: none
+    const char *files; // ids of the files that it shares, "F1,F2", which are in `extra`; NULL: none
     struct mentions mentions;
     int64_t thread_ts; // 0: none
     bool broadcast;

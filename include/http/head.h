@@ -22,6 +22,7 @@ struct http_head {
     const char *origin;
     const char *expect;
     const char *if_none_match;
+    const char *range;
     const char *accept_encoding;
     const char *last_event_id;
     const char *upgrade;

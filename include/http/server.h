@@ -24,6 +24,10 @@ enum { SERVER_BODY_SMALL_BYTES = 4096 };
 // The method of a POST to an incoming webhook. Its token is the path after "/services/". No call
 // below /api/ has this name.
 #define SERVER_WEBHOOK "/services"
+// Likewise those of files: uploads, and downloads by token and by a secret path.
+#define SERVER_UPLOAD "/upload"
+#define SERVER_FILE "/files-pri"
+#define SERVER_FILE_SIGNED "/files-signed"
 
 // A plain page (/healthz, /readyz, /metrics): fills `body`, sets the content type, and returns the
 // HTTP status.

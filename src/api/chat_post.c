@@ -58,6 +58,15 @@ static void message_reply(struct invocation *invocation, const char *channel_id,
     invocation_close(invocation);
 }
 
+// Answers with the files that were shared, also if a call before has shared them.
+static void files_reply(struct posting *posting)
+{
+    struct json_writer *w = invocation_open(posting->invocation);
+    json_key(w, "files");
+    json_raw(w, posting->content.files, strlen(posting->content.files));
+    invocation_close(posting->invocation);
+}
+
 static void posting_end(struct posting *posting)
 {
     content_done(&posting->content);
@@ -142,6 +151,8 @@ static void posted(void *arg, const struct post_outcome *outcome)
     }
     if (outcome->r < 0)
         invocation_fail(posting->invocation, outcome->r);
+    else if (posting->content.files)
+        files_reply(posting);
     else if (outcome->is_duplicate)
         duplicate_read(posting->invocation, posting->post.channel_id, outcome->ts);
     else
@@ -155,6 +166,8 @@ static bool take_key(struct invocation *invocation, struct posting *posting)
     const char *client_msg_id = NULL;
     const char *header = request_idempotency_key(invocation->request);
 
+    if (posting->content.files)
+        return true;
     if (!take_optional_word(invocation, "client_msg_id", &client_msg_id))
         return false;
     const char *key = client_msg_id ? client_msg_id : header;
@@ -224,6 +237,15 @@ static bool take_post(struct invocation *invocation, struct posting *posting)
     return true;
 }
 
+// Files are shared once in a channel by one call, however often that is repeated.
+static void posting_share(struct posting *posting, const struct shared_files *shared)
+{
+    posting->content.files = shared->objects;
+    posting->post.files = shared->ids;
+    posting->post.key = shared->key;
+    posting->post.digest = "";
+}
+
 static void posting_send(struct posting *posting)
 {
     if (!limits_admit_post(posting->invocation, posting->channel_id)) {
@@ -260,8 +282,9 @@ static void post_linked(void *arg, bool good)
 }
 
 // `extra`: fixed JSON to store with the message; only `text` is then read from the arguments. NULL:
-// reads blocks, attachments and metadata, too.
-static void message_post(struct invocation *invocation, const char *extra)
+// reads blocks, attachments and metadata, too. `shared`: files to share; NULL: none.
+static void message_post(struct invocation *invocation, const char *extra,
+                         const struct shared_files *shared)
 {
     struct posting *posting = TAGGED_NEW(posting);
 
@@ -270,6 +293,8 @@ static void message_post(struct invocation *invocation, const char *extra)
         return;
     }
     posting->content.fixed_extra = extra;
+    if (shared)
+        posting_share(posting, shared);
     if (!take_post(invocation, posting)) {
         posting_end(posting);
         return;
@@ -279,19 +304,24 @@ static void message_post(struct invocation *invocation, const char *extra)
     posting->post.origin = request_origin(invocation->request);
     posting->post.fn = posted;
     posting->post.arg = posting;
-    if (posting->post.key)
+    if (posting->post.key && !shared)
         digest_make(posting); // of the arguments as sent: linked names may change hands
     content_link(invocation, &posting->content, post_linked, posting);
 }
 
 void chat_post_message(struct invocation *invocation)
 {
-    message_post(invocation, NULL);
+    message_post(invocation, NULL, NULL);
 }
 
 // Posts a /me message. Its subtype is stored in `extra`, not in a column, since few messages have
 // it.
 void chat_me_message(struct invocation *invocation)
 {
-    message_post(invocation, "{\"subtype\":\"me_message\"}");
+    message_post(invocation, "{\"subtype\":\"me_message\"}", NULL);
+}
+
+void shared_files_post(struct invocation *invocation, const struct shared_files *shared)
+{
+    message_post(invocation, NULL, shared);
 }

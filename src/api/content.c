@@ -233,14 +233,20 @@ static bool take_extra(struct invocation *invocation, struct content *content)
         content->extra = content->is_broadcast ? NULL : strdup(content->fixed_extra);
         return true;
     }
+    if (content->files) {
+        json_object_set_new(extra, "files", json_loads(content->files, 0, NULL));
+        json_object_set_new(extra, "upload", json_true());
+    }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!take_part(invocation, &parts[i], extra, content->is_edit))
             return false;
     content->has_blocks = json_object_get(extra, "blocks") != NULL;
     content->shows = json_array_size(json_object_get(extra, "blocks")) > 0 ||
-                     json_array_size(json_object_get(extra, "attachments")) > 0;
+                     json_array_size(json_object_get(extra, "attachments")) > 0 || content->files;
     if (!take_appearance(invocation, content, extra))
         return false;
+    if (content->files && !content->is_broadcast)
+        json_object_set_new(extra, "subtype", json_string("file_share"));
     if (json_object_size(extra) == 0)
         return true;
     int r = mentions_find_in_blocks(&content->mentions, json_object_get(extra, "blocks"),

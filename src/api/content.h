@@ -13,6 +13,7 @@ struct content {
     bool has_blocks;          // blocks were given, possibly empty
     bool is_edit;             // input of take_content(): `extra` also lists what to remove
     bool is_broadcast;        // input: a broadcast reply, which has a subtype of its own
+    const char *files;        // input: a JSON array of file objects to share; NULL: none
     const char *fixed_extra;  // input: read only `text`, and use this as extra
     struct mentions mentions; // in text and blocks
     bool links_names;         // link_names, or parse=full

@@ -211,6 +211,12 @@ bool invocation_posted(struct invocation *invocation, const struct posted *poste
     return true;
 }
 
+void invocation_file(struct invocation *invocation, const struct reply_file *file)
+{
+    request_reply_file(invocation->request, file);
+    invocation_end(invocation);
+}
+
 void invocation_object(struct invocation *invocation, const char *json, size_t length)
 {
     request_reply_object(invocation->request, json, length);

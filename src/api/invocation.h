@@ -8,6 +8,7 @@
 #include "base/channel.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "call/streaming.h"
 
 // Owner of the operator's request bodies.
 #define OPERATOR_OWNER "operator"
@@ -115,6 +116,7 @@ void invocation_close(struct invocation *invocation);
 // Ends a call from within the process with the message that was posted. False: the caller needs
 // JSON.
 NODISCARD bool invocation_posted(struct invocation *invocation, const struct posted *posted);
+void invocation_file(struct invocation *invocation, const struct reply_file *file);
 void invocation_object(struct invocation *invocation, const char *json, size_t length);
 void invocation_fail(struct invocation *invocation, int r);
 // The arguments could not be read.

@@ -111,6 +111,15 @@ static const struct method methods[] = {
     {"admin.auth.providers.list", ACCESS_ADMIN, "admin", admin_auth_providers_list},
     {"admin.auth.providers.update", ACCESS_ADMIN, "admin", admin_auth_providers_update},
     {"admin.auth.providers.delete", ACCESS_ADMIN, "admin", admin_auth_providers_delete},
+    {"files.getUploadURLExternal", ACCESS_MEMBER, "files:write", files_get_upload_url_external},
+    {"files.completeUploadExternal", ACCESS_MEMBER, "files:write", files_complete_upload_external},
+    {"files.info", ACCESS_MEMBER, "files:read", files_info},
+    {"files.list", ACCESS_MEMBER, "files:read", files_list},
+    {"files.delete", ACCESS_MEMBER, "files:write", files_delete},
+    {"files.sign", ACCESS_MEMBER, "files:read", files_sign},
+    {SERVER_UPLOAD, ACCESS_OPEN, NULL, files_receive},
+    {SERVER_FILE, ACCESS_MEMBER, "files:read", files_send},
+    {SERVER_FILE_SIGNED, ACCESS_OPEN, NULL, files_send_signed},
     {"admin.push.test", ACCESS_ADMIN, "admin", admin_push_test},
 };
 

@@ -57,6 +57,19 @@ method_fn admin_workspaces_create, admin_users_create, admin_users_set_active,
 method_fn admin_push_apps_create, admin_push_apps_list, admin_push_apps_update,
     admin_push_apps_delete;
 
+// chat_post.c: posts the arguments channel, text, thread_ts and blocks with files, and replies with
+// these. All must be valid until the invocation ends.
+struct shared_files {
+    const char *objects; // a JSON array
+    const char *ids;     // "F1,F2"
+    const char *key;     // the same again is posted once
+};
+void shared_files_post(struct invocation *invocation, const struct shared_files *shared);
+// files.c
+method_fn files_get_upload_url_external, files_complete_upload_external, files_info, files_list,
+    files_delete, files_sign;
+// files_transfer.c
+method_fn files_receive, files_send, files_send_signed;
 // webhooks.c
 method_fn admin_webhooks_create, admin_webhooks_list, admin_webhooks_delete, webhooks_post;
 // auth_providers.c

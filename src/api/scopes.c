@@ -12,7 +12,8 @@ enum { ALL = (1 << CHANNEL_TYPE_MAX) - 1 };
 // What methods require: see methods.c.
 #define SCOPES_ALL                                                                                 \
     "channels:history,channels:join,channels:manage,channels:read,channels:write,chat:write,"      \
-    "devices:read,devices:write,dnd:read,dnd:write,emoji:read,identity.basic,im:write,"            \
+    "devices:read,devices:write,dnd:read,dnd:write,emoji:read,files:read,files:write,"             \
+    "identity.basic,im:write,"                                                                     \
     "notifications:read,notifications:write,pins:read,pins:write,reactions:read,reactions:write,"  \
     "rtm:stream,team:read,usergroups:read,"                                                        \
     "users.profile:read,users.profile:write,users:read,users:write"

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/wait.h"
+#include "file_sweep.h"
 #include "folding.h"
 #include "measures.h"
 #include "parts.h"
@@ -47,6 +48,7 @@ static const struct statement STRATEGIES = {"strategies_auto",
 struct housekeeping {
     uint32_t tag;
     const struct settings *settings;
+    const struct storage *storage; // NULL: there are no files
     struct session *session;
     struct pipeline *pipeline;
     struct upkeep *upkeep;
@@ -197,6 +199,18 @@ static int names_fold(struct housekeeping *housekeeping)
     return folding_step(&housekeeping->folding, housekeeping->session, pair_log, NULL);
 }
 
+static int files_remove(struct housekeeping *housekeeping)
+{
+    int r = 0;
+
+    do
+        r = housekeeping->storage
+                ? file_sweep(housekeeping->settings, housekeeping->session, housekeeping->storage)
+                : 0;
+    while (r > 0 && !is_stopping(housekeeping));
+    return r;
+}
+
 // A periodic task.
 struct task {
     const char *name;
@@ -249,6 +263,7 @@ static void *housekeeping_run(void *arg)
         {"making partitions", partitions_make, PARTITIONS_INTERVAL_S, 0, false},
         {"folding names", names_fold, FOLDING_INTERVAL_S, 0, false},
         {"looking for versions", versions_maintain, versions_interval_s(settings), 0, false},
+        {"removing files", files_remove, settings->files_sweep_s, 0, false},
         {"deleting old rows", rows_delete, INTERVAL_S, 0, true},
         {"dropping old months", months_drop, MONTHS_INTERVAL_S, 0, true},
         {"moving strategies", strategies_move, settings->auto_interval_s, 0, false},
@@ -278,13 +293,14 @@ static int housekeeping_upkeep_make(struct housekeeping *housekeeping)
 }
 
 int housekeeping_start(const struct settings *settings, struct heat *heat,
-                       struct housekeeping **ret_housekeeping)
+                       const struct storage *storage, struct housekeeping **ret_housekeeping)
 {
     struct housekeeping *housekeeping = TAGGED_NEW(housekeeping);
 
     if (!housekeeping)
         return -ERROR_MEMORY;
     housekeeping->settings = settings;
+    housekeeping->storage = storage;
     housekeeping->measures.heat = heat;
     pthread_mutex_init(&housekeeping->lock, NULL);
     pthread_cond_init(&housekeeping->stop, NULL);

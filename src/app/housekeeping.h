@@ -9,8 +9,10 @@
 #include "chat/heat.h"
 
 struct housekeeping;
+struct storage;
 
-// Keeps `heat`, which must outlive it, up to date.
+// Keeps `heat`, which must outlive it, up to date. `storage`: of files; NULL: none.
 NODISCARD int housekeeping_start(const struct settings *settings, struct heat *heat,
+                                 const struct storage *storage,
                                  struct housekeeping **ret_housekeeping);
 void housekeeping_stop(struct housekeeping *housekeeping); // joins and frees; NULL is allowed

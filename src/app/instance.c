@@ -12,6 +12,7 @@
 #include "events_api/events_api.h"
 #include "fanout/load.h"
 #include "fanout/worker.h"
+#include "files/storage.h"
 #include "housekeeping.h"
 #include "notify/dispatcher.h"
 #include "parts.h"
@@ -39,6 +40,7 @@ struct instance {
     uint32_t tag;
     const struct settings *settings;
     struct secrets secrets;
+    struct storage *storage; // of files; NULL: none
     struct relay *relay;
     struct events_api *events_api;
     struct notify *notify;
@@ -168,8 +170,8 @@ static int services_make(struct instance *instance)
     if (!instance->services || !instance->sessions)
         return -ERROR_MEMORY;
     for (; instance->count < wanted; instance->count++) {
-        r = service_new(instance->settings, &instance->secrets, &instance->heat, instance->notify,
-                        instance->relay, instance->readiness, instance->count,
+        r = service_new(instance->settings, &instance->secrets, instance->storage, &instance->heat,
+                        instance->notify, instance->relay, instance->readiness, instance->count,
                         &instance->services[instance->count]);
         if (r < 0)
             return r;
@@ -184,6 +186,10 @@ static int instance_start(struct instance *instance)
 {
     parts_secrets(instance->settings, &instance->secrets);
     int r = parts_check_database(instance->settings);
+    if (r < 0)
+        return r;
+    if (instance->settings->files_url[0] != '\0')
+        r = storage_new(instance->settings->files_url, &instance->storage);
     if (r < 0)
         return r;
     r = events_api_make(instance);
@@ -201,7 +207,8 @@ static int instance_start(struct instance *instance)
     r = services_make(instance);
     if (r < 0)
         return r;
-    r = housekeeping_start(instance->settings, &instance->heat, &instance->housekeeping);
+    r = housekeeping_start(instance->settings, &instance->heat, instance->storage,
+                           &instance->housekeeping);
     if (r >= 0)
         r = auditor_start(instance->settings, &instance->auditor);
     for (int i = 0; i < instance->count && r >= 0; i++)
@@ -254,6 +261,7 @@ static void instance_stop(struct instance *instance)
     free(instance->sessions);
     readiness_free(instance->readiness);
     housekeeping_stop(instance->housekeeping);
+    storage_free(instance->storage);
     auditor_stop(instance->auditor);
     if (instance->relay) {
         relay_stop(instance->relay, drain_left_ms(instance));

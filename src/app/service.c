@@ -42,6 +42,7 @@ struct service {
     struct relay *relay;
     struct readiness *readiness;
     const struct secrets *secrets;
+    const struct storage *storage;
     const struct heat *heat;
     struct notify *notify;
     struct pages *pages;
@@ -212,6 +213,7 @@ static int service_make_api(struct service *service, const struct settings *sett
         .gateway = service->gateway,
         .notify = service->notify,
         .secrets = service->secrets,
+        .storage = service->storage,
         .private_allowed = settings->events_api_private,
         .app_socket_keep_s = settings->app_socket_keep_s,
         .presence_ttl_s = settings->presence_ttl_s,
@@ -263,8 +265,9 @@ static int service_make(struct service *service, const struct settings *settings
 }
 
 int service_new(const struct settings *settings, const struct secrets *secrets,
-                const struct heat *heat, struct notify *notify, struct relay *relay,
-                struct readiness *readiness, int index, struct service **ret_service)
+                const struct storage *storage, const struct heat *heat, struct notify *notify,
+                struct relay *relay, struct readiness *readiness, int index,
+                struct service **ret_service)
 {
     struct service *service = TAGGED_NEW(service);
 
@@ -273,6 +276,7 @@ int service_new(const struct settings *settings, const struct secrets *secrets,
     service->relay = relay;
     service->readiness = readiness;
     service->secrets = secrets;
+    service->storage = storage;
     service->heat = heat;
     service->notify = notify;
     service->sockets_max = (int)settings->sockets_max;

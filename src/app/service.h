@@ -14,12 +14,14 @@
 
 struct notify;
 struct service;
+struct storage;
 
 // Creates loop `index` and its parts, already listening, and adds them to `readiness`. All
 // arguments must outlive it.
 NODISCARD int service_new(const struct settings *settings, const struct secrets *secrets,
-                          const struct heat *heat, struct notify *notify, struct relay *relay,
-                          struct readiness *readiness, int index, struct service **ret_service);
+                          const struct storage *storage, const struct heat *heat,
+                          struct notify *notify, struct relay *relay, struct readiness *readiness,
+                          int index, struct service **ret_service);
 // Owned by the service. Before any thread starts, pass those of all loops to sessions_set_all().
 struct sessions *service_sessions(const struct service *service);
 NODISCARD int service_start(struct service *service); // starts the thread

@@ -143,6 +143,14 @@ void request_reply_close(struct request *request)
     request_reply_done(request);
 }
 
+void request_reply_file(struct request *request, const struct reply_file *file)
+{
+    ASSERT(!request->replied);
+    request->file = *file;
+    request->status = 200;
+    request_reply_done(request);
+}
+
 void request_reply_object(struct request *request, const char *json, size_t length)
 {
     const char *members = memchr(json, '{', length);

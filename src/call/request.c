@@ -39,6 +39,8 @@ void request_init(struct request *request, int64_t reply_max_bytes, request_send
     request->send = send;
     request->load = NULL;
     request->admit = NULL;
+    request->stream = NULL;
+    request->file.object = NULL;
     request->read_fn = NULL;
     request->intake = NULL;
     request->owner[0] = '\0';
@@ -166,6 +168,12 @@ bool request_arg_is_text(const struct request *request, const char *name)
     return argument && argument->is_text;
 }
 
+int request_stream(struct request *request, struct body_sink *sink, request_streamed_fn *fn,
+                   void *arg)
+{
+    return request->stream(request, sink, fn, arg);
+}
+
 int request_arg_set(struct request *request, const char *name, const char *text)
 {
     const struct argument argument = {
@@ -173,9 +181,14 @@ int request_arg_set(struct request *request, const char *name, const char *text)
     return arguments_add(&request->arguments, &argument);
 }
 
+char *request_copy(struct request *request, const char *text)
+{
+    return arena_copy(&request->arena, text, strlen(text));
+}
+
 int request_arg_set_copy(struct request *request, const char *name, const char *text)
 {
-    const char *copy = arena_copy(&request->arena, text, strlen(text));
+    const char *copy = request_copy(request, text);
     return copy ? request_arg_set(request, name, copy) : -ERROR_MEMORY;
 }
 

@@ -118,10 +118,11 @@ void batch_plan_make(struct batch_plan *plan, struct post *const *posts, int cou
 {
     ASSERT(count > 0 && count <= plan->count_max);
     plan->count = count;
-    plan->has_keys = plan->has_replies = plan->has_mentions = false;
+    plan->has_keys = plan->has_files = plan->has_replies = plan->has_mentions = false;
     for (int i = 0; i < count; i++) {
         plan->sorted[i] = (struct batch_sorted){posts[i], i};
         plan->has_keys = plan->has_keys || posts[i]->key;
+        plan->has_files = plan->has_files || posts[i]->files;
         plan->has_replies = plan->has_replies || posts[i]->thread_ts != 0;
         plan->has_mentions = plan->has_mentions || posts[i]->mentions.count > 0;
     }

@@ -41,6 +41,7 @@ struct batch_plan {
     int channel_count;
     int author_count;
     bool has_keys;
+    bool has_files;
     bool has_replies;
     bool has_mentions;
 };

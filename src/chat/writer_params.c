@@ -78,7 +78,9 @@
     X(27, has_keys, BATCH, BOOL, plan->has_keys)                                                   \
     X(28, has_replies, BATCH, BOOL, plan->has_replies)                                             \
     X(29, has_mentions, BATCH, BOOL, plan->has_mentions)                                           \
-    X(30, heat, BATCH, INT, writer_heat(posted->writer))
+    X(30, heat, BATCH, INT, writer_heat(posted->writer))                                           \
+    X(31, has_files, BATCH, BOOL, plan->has_files)                                                 \
+    X(32, files, POSTS, TEXT, post->files)
 
 #define POST_ONE_ARGUMENTS(FIRST, X)                                                               \
     FIRST(1, batch_id, BATCH, TEXT, posted->id)                                                    \
@@ -181,7 +183,7 @@ const struct statement *post_batch_params(struct params *params, const struct po
     const struct batch_plan *plan = &posted->plan;
     char preview[PREVIEW_SIZE];
 
-    if (plan->count == 1 && !plan->has_replies && !plan->has_mentions)
+    if (plan->count == 1 && !plan->has_replies && !plan->has_mentions && !plan->has_files)
         return one_fill(params, posted);
     POST_BATCH_ARGUMENTS(FILL, FILL)
     return &POST_BATCH;

@@ -78,6 +78,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     buffer_init(&exchange->text, REPLY_HEAD_MAX_BYTES);
     list_init(&exchange->job.link);
     exchange->request.load = ops->load;
+    exchange->request.stream = ops->stream;
     exchange->request.intake = &server->intake;
     exchange->request.outgo = &server->outgo;
     exchange->request.arguments.values_max = settings->json_values_max;
@@ -128,6 +129,8 @@ int exchange_name(struct exchange *exchange)
 void exchange_leave(struct exchange *exchange)
 {
     exchange->connection = NULL;
+    if (exchange->is_sending) // freed when that is done
+        return;
     if (!exchange->started || exchange->request.replied)
         exchange_free(exchange);
 }

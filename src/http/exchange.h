@@ -4,9 +4,12 @@
 #pragma once
 
 #include "call/body.h"
+#include "call/streaming.h"
+#include "call/upload_body.h"
 #include "framing.h"
 #include "job_thread.h"
 #include "server_internal.h"
+#include "transfer_thread.h"
 
 #include "base/cleanup.h"
 #include "http/head.h"
@@ -27,7 +30,9 @@ struct exchange;
 struct exchange_ops {
     request_send_fn *send;
     request_load_fn *load;
-    void (*resume)(struct exchange *exchange); // continues what was ASKED or SUSPENDED
+    request_stream_fn *stream;
+    void (*resume)(struct exchange *exchange);      // continues what was ASKED or SUSPENDED
+    void (*sent)(struct exchange *exchange, int r); // a file was sent, or could not be
 };
 
 struct exchange {
@@ -56,6 +61,17 @@ struct exchange {
     bool is_gzip;          // the reply is compressed
     struct thread_job job; // parses the body, later compresses the reply
     int read_r;            // result of the parsing job
+    bool is_streamed;      // the body is not read by the loop
+    bool is_sending;       // the thread of transfers sends the reply
+    struct file_transfer transfer;
+    struct upload_body upload;
+    struct body_sink *sink;
+    request_streamed_fn *streamed_fn;
+    void *streamed_arg;
+    int file_fd; // of the reply; negative: not open
+    int64_t file_at;
+    int64_t file_end;
+    char content_range[80]; // "": none
 };
 
 // Creates the exchange of a connection. NULL if out of memory.

@@ -2,6 +2,8 @@
 // Writes replies to the connection, a piece of a long one at a time.
 #include "exchange_reply.h"
 
+#include "exchange_transfer.h"
+
 #include "base/error.h"
 #include "base/metrics.h"
 #include "http/cors.h"
@@ -32,6 +34,19 @@ static int file_headers(const struct server_page *page, struct reply_header *hea
     headers[count++] = (struct reply_header){"ETag", page->etag};
     if (page->file.policy)
         headers[count++] = (struct reply_header){"Content-Security-Policy", page->file.policy};
+    return count;
+}
+
+// Nothing in a file can act on behalf of this service, should a browser show it.
+static int stored_headers(const struct exchange *exchange, struct reply_header *headers, int count)
+{
+    headers[count++] =
+        (struct reply_header){"Content-Disposition", exchange->request.file.disposition};
+    headers[count++] =
+        (struct reply_header){"Content-Security-Policy", "sandbox; default-src 'none'"};
+    headers[count++] = (struct reply_header){"Accept-Ranges", "bytes"};
+    if (exchange->content_range[0] != '\0')
+        headers[count++] = (struct reply_header){"Content-Range", exchange->content_range};
     return count;
 }
 
@@ -87,7 +102,9 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
     else
         ret_headers[count++] = (struct reply_header){"Cache-Control", cache_of(exchange)};
     ret_headers[count++] = (struct reply_header){"X-Content-Type-Options", "nosniff"};
-    if (exchange->is_call && exchange->server->options.settings.gzip_min_bytes > 0)
+    if (exchange_has_file(exchange))
+        count = stored_headers(exchange, ret_headers, count);
+    else if (exchange->is_call && exchange->server->options.settings.gzip_min_bytes > 0)
         ret_headers[count++] = (struct reply_header){"Vary", "Accept-Encoding"};
     if (exchange->is_gzip)
         ret_headers[count++] = (struct reply_header){"Content-Encoding", "gzip"};
@@ -130,6 +147,12 @@ static void header_append(struct buffer *text, const struct reply_header *header
     buffer_append(text, "\r\n", 2);
 }
 
+static int64_t reply_length(const struct exchange *exchange)
+{
+    return exchange_has_file(exchange) ? exchange->file_end - exchange->file_at
+                                       : (int64_t)exchange->request.reply.length;
+}
+
 static void head_print(struct exchange *exchange)
 {
     const struct request *request = &exchange->request;
@@ -147,7 +170,7 @@ static void head_print(struct exchange *exchange)
         header_append(text, &headers[i]);
     if (request->status != 204) { // has no body, nor a length
         buffer_append_text(text, "Content-Length: ");
-        buffer_append_int(text, (int64_t)request->reply.length);
+        buffer_append_int(text, reply_length(exchange));
         buffer_append(text, "\r\n", 2);
     }
     buffer_append(text, "\r\n", 2);
@@ -188,6 +211,13 @@ int exchange_write(struct exchange *exchange, int fd)
         return -ERROR_UNAVAILABLE;
     exchange->sent += count > 0 ? (size_t)count : 0;
     return exchange->sent == total;
+}
+
+int exchange_write_file(struct exchange *exchange)
+{
+    exchange_file_prepare(exchange);
+    head_print(exchange);
+    return buffer_failed(&exchange->text) ? -ERROR_MEMORY : exchange_send_file(exchange);
 }
 
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,

@@ -4,7 +4,7 @@
 
 #include "exchange.h"
 
-enum { REPLY_HEADERS_MAX = 20 };
+enum { REPLY_HEADERS_MAX = 24 };
 
 struct reply_header {
     const char *name;
@@ -17,6 +17,9 @@ int exchange_headers(const struct exchange *exchange, struct reply_header *ret_h
 // Writes as much of the reply as the socket takes, or a piece of a long one. 1: that was all; 0: go
 // on when the socket is writable. -ERROR_UNAVAILABLE: the peer is gone; -ERROR_MEMORY.
 NODISCARD int exchange_write(struct exchange *exchange, int fd);
+// Writes the head of a file's reply and gives the rest to the thread of transfers, which calls
+// exchange->ops->sent. -ERROR_BUSY, -ERROR_MEMORY, -ERROR_UNAVAILABLE.
+NODISCARD int exchange_write_file(struct exchange *exchange);
 // Stores an error reply in the request, without a handler.
 void exchange_plain_error(struct exchange *exchange, int status, const char *code,
                           const char *message);

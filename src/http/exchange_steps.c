@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "http/cors.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,6 +74,18 @@ static const struct server_page *page_find(const struct server *server, const ch
 // The path of an incoming webhook, after which comes its secret.
 #define WEBHOOK_PREFIX "/services/"
 
+// Paths of files, and the methods that serve them.
+static const struct file_path {
+    const char *prefix;
+    const char *method;
+    bool is_upload;
+    bool is_secret;
+} file_paths[] = {
+    {"/upload/v1/", SERVER_UPLOAD, true, true},
+    {"/files-pri/", SERVER_FILE, false, false},
+    {"/files-signed/", SERVER_FILE_SIGNED, false, true},
+};
+
 // An incoming webhook is a call without a name that others could call it by. What follows in the
 // path is its token: the whole of it is secret.
 static void webhook_route(struct exchange *exchange, const char *path)
@@ -91,6 +104,58 @@ static void webhook_route(struct exchange *exchange, const char *path)
     exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);
 }
 
+static bool verb_is(const struct exchange *exchange, const char *a, const char *b)
+{
+    return strcmp(exchange->head.verb, a) == 0 || strcmp(exchange->head.verb, b) == 0;
+}
+
+// A path of files. What follows its prefix is the argument `path`, or, where that is secret, the
+// token. No token is taken from a query: that ends in logs.
+static void file_route(struct exchange *exchange, const struct file_path *found, const char *path)
+{
+    struct request *request = &exchange->request;
+    const char *rest = path + strlen(found->prefix);
+    bool is_read = verb_is(exchange, "GET", "HEAD");
+    exchange->query = NULL;
+    exchange->is_last = true;
+    request->http_errors = true;
+    request->method = found->method;
+    if (found->is_upload ? !verb_is(exchange, "POST", "PUT") : !is_read) {
+        exchange->allow = found->is_upload ? "POST, PUT" : "GET, HEAD";
+        exchange_plain_error(exchange, 405, error_code(-ERROR_METHOD_NOT_ALLOWED), NULL);
+        return;
+    }
+    if (found->is_secret)
+        request->token = rest;
+    if (!found->is_secret && request_arg_set(request, "path", rest) < 0)
+        return;
+    request->verb = found->is_upload ? "POST" : "GET";
+    exchange->is_call = true;
+    exchange->is_streamed = found->is_upload;
+}
+
+static const struct file_path *file_path_find(const char *path)
+{
+    for (size_t i = 0; i < sizeof file_paths / sizeof file_paths[0]; i++) {
+        if (strncmp(path, file_paths[i].prefix, strlen(file_paths[i].prefix)) == 0)
+            return &file_paths[i];
+    }
+    return NULL;
+}
+
+// Whether the path is none below /api/, and no page's. Then the request is routed.
+static bool special_route(struct exchange *exchange, const char *path)
+{
+    const struct file_path *found = file_path_find(path);
+    if (strncmp(path, WEBHOOK_PREFIX, sizeof WEBHOOK_PREFIX - 1) == 0)
+        webhook_route(exchange, path);
+    else if (found && exchange->head.verb && strcmp(exchange->head.verb, "OPTIONS") != 0)
+        file_route(exchange, found, path);
+    else
+        return false;
+    return true;
+}
+
 // Finds the handler: a method, a page, or an error reply. Cuts the query off the target.
 static void exchange_route(struct exchange *exchange)
 {
@@ -100,10 +165,8 @@ static void exchange_route(struct exchange *exchange)
         *exchange->query++ = '\0';
     const char *verb = verb_static(exchange->head.verb);
 
-    if (strncmp(path, WEBHOOK_PREFIX, sizeof WEBHOOK_PREFIX - 1) == 0) {
-        webhook_route(exchange, path);
+    if (special_route(exchange, path))
         return;
-    }
     bool is_call = strncmp(path, "/api/", 5) == 0;
     exchange->page = is_call ? NULL : page_find(exchange->server, path);
     const char *method = is_call ? path + 4 + strspn(path + 4, "/") : "";
@@ -163,9 +226,21 @@ static int exchange_read_length(struct exchange *exchange)
     return 0;
 }
 
+// The body, whatever its length, is left for whoever handles the call.
+static void exchange_begin_streamed(struct exchange *exchange)
+{
+    const char *digits = exchange->head.content_length;
+    framing_init(&exchange->framing, &exchange->head, digits ? strtoull(digits, NULL, 10) : 0);
+    exchange_answer(exchange);
+}
+
 void exchange_begin(struct exchange *exchange)
 {
     exchange_route(exchange);
+    if (exchange->is_streamed) {
+        exchange_begin_streamed(exchange);
+        return;
+    }
     int r = exchange_read_length(exchange);
     if (r >= 0 && exchange->page && !exchange->request.replied) {
         exchange->is_last = true;

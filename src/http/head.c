@@ -161,6 +161,7 @@ static const struct head_field fields[] = {
     FIELD_OR_MORE("Last-Event-ID", last_event_id),
     FIELD_OR_MORE("Expect", expect),
     FIELD_OR_MORE("If-None-Match", if_none_match),
+    FIELD_OR_MORE("Range", range),
     FIELD_OR_MORE("Accept-Encoding", accept_encoding),
 };
 

@@ -8,6 +8,7 @@
 #include "exchange_load.h"
 #include "exchange_reply.h"
 #include "exchange_steps.h"
+#include "exchange_transfer.h"
 #include "http_connection.h"
 #include "lingering_close.h"
 #include "page_daemon.h"
@@ -60,8 +61,42 @@ static void reply_end(struct http_connection *connection)
     reader_await(connection, EPOLLIN);
 }
 
+static void reply_write(struct http_connection *connection);
+
+// Replies with an error instead of the file, of which nothing was sent.
+static void file_refuse(struct http_connection *connection, int status, const char *code)
+{
+    struct exchange *exchange = connection->exchange;
+    buffer_clear(&exchange->text);
+    exchange->request.file.object = NULL;
+    exchange->content_type = "application/json; charset=utf-8";
+    exchange_plain_error(exchange, status, code, NULL);
+    connection_move(connection, CONNECTION_REPLY);
+    reply_write(connection);
+}
+
+// Leaves the connection to the thread of transfers until the file is sent.
+static void file_write(struct http_connection *connection)
+{
+    int r = exchange_write_file(connection->exchange);
+    if (r == -ERROR_BUSY) {
+        file_refuse(connection, 503, error_code(r));
+        return;
+    }
+    if (r < 0) {
+        connection_free(connection);
+        return;
+    }
+    connection_move(connection, CONNECTION_WORK);
+    loop_io_free(TAKE(connection->watch));
+}
+
 static void reply_write(struct http_connection *connection)
 {
+    if (exchange_has_file(connection->exchange)) {
+        file_write(connection);
+        return;
+    }
     int r = exchange_write(connection->exchange, connection->fd);
     if (r < 0)
         connection_free(connection);
@@ -167,7 +202,21 @@ static void reader_resume(struct exchange *exchange)
     reader_continue(exchange->connection);
 }
 
+static void reader_sent(struct exchange *exchange, int r)
+{
+    struct http_connection *connection = exchange->connection;
+    if (r >= 0) {
+        reply_end(connection);
+    } else if (r == -ERROR_FILE_NOT_FOUND && exchange->sent == 0) {
+        file_refuse(connection, 404, error_code(r));
+    } else {
+        connection_free(connection);
+    }
+}
+
 static const struct exchange_ops reader_ops = {
+    .stream = exchange_stream,
+    .sent = reader_sent,
     .send = exchange_send,
     .load = exchange_load,
     .resume = reader_resume,

@@ -8,6 +8,7 @@
 #include "http_connection.h"
 #include "job_thread.h"
 #include "page_daemon.h"
+#include "transfer_thread.h"
 
 #include "base/check.h"
 #include "base/error.h"
@@ -80,6 +81,10 @@ static int server_start(struct server *server)
     if (r < 0)
         return r;
     r = job_thread_new(server->loop, 0, &server->long_replies);
+    if (r < 0)
+        return r;
+    r = transfer_thread_new(server->loop, server->options.settings.body_timeout_ms,
+                            &server->transfers);
     if (r < 0)
         return r;
     r = acceptor_open(server);
@@ -197,6 +202,7 @@ void server_free(struct server *server)
     acceptor_close(server);
     job_thread_free(server->parser); // its results may still be compressed
     job_thread_free(TAKE(server->long_replies));
+    transfer_thread_free(server->transfers);
     page_daemon_stop(server);
     connections_close(server);
     loop_timer_free(server->tick);

@@ -89,6 +89,7 @@ struct server {
     struct intake intake;                       // accounts for bodies
     struct intake outgo;                        // accounts for replies
     struct job_thread *parser;                  // parses large bodies
+    struct transfer_thread *transfers;          // moves files
     struct job_thread *long_replies;            // compresses them, and frees them
     int spares_count;
     int64_t timeout_ms[CONNECTION_STATES];

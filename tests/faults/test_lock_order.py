@@ -214,6 +214,14 @@ WRITERS = {
     "members_add": ADD,
     "members_add of ex-members": ADD,
     "channels_add_members": of_channel("SELECT channels_add_members(%(row)s, %(workspace)s, %(user)s, %(channel)s, %(users)s::text[])"),
+    "files_announce": of_channel("SELECT files_announce(%(workspace)s, %(user)s, 'F' || %(row)s, %(row)s, 'x', 'x', NULL, 1, 1000000000)"),
+    "files_complete": of_channel("SELECT files_complete(%(workspace)s, %(user)s, ARRAY(SELECT id FROM files WHERE user_id = %(user)s ORDER BY id DESC"
+                                 " LIMIT 3), '{NULL,NULL,NULL}', '')"),
+    "files_upload_end": of_channel("SELECT files_upload_end(id, id, 'x', 'x') FROM files WHERE user_id = %(user)s ORDER BY id LIMIT 1"),
+    "files_delete": of_channel("SELECT files_delete(%(workspace)s, %(user)s, true, (SELECT min(id) FROM files WHERE user_id = %(user)s))"),
+    "files_sweep": of_channel("SELECT files_sweep(%(number)s, 1, 10)"),
+    "files_swept": of_channel("SELECT files_swept(ARRAY(SELECT object FROM file_objects LIMIT 10))"),
+    "file_shares_end": of_channel("SELECT file_shares_end(id, %(message)s) FROM (SELECT id FROM channels WHERE id = %(channel)s FOR NO KEY UPDATE) c"),
     "webhooks_create": of_channel("SELECT webhooks_create(%(row)s, %(workspace)s, %(user)s, %(channel)s, 'B' || %(row)s, 'U' || %(row)s, %(row)s,"
                                   " %(row)s, 'hook', NULL, NULL, 1000000)"),
     "webhooks_delete": of_channel("SELECT webhooks_delete(%(row)s, %(workspace)s, (SELECT min(id) FROM webhooks WHERE channel_id = %(channel)s))"),

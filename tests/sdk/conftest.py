@@ -26,7 +26,8 @@ SETTINGS = {"TIDINGS_EVENTS_API_PRIVATE": "true", "TIDINGS_EVENTS_API_TIMEOUT_MS
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """Two instances."""
-    yield from running(Environment(tmp_path_factory.mktemp("sdk"), settings=SETTINGS))
+    directory = tmp_path_factory.mktemp("sdk")
+    yield from running(Environment(directory, settings={**SETTINGS, "TIDINGS_FILES_URL": f"file://{directory}/stored"}))
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,15 @@ def texts(reply):
     return [message["text"] for message in reply["messages"] if "subtype" not in message]
 
 
+def test_upload(room):
+    ann, bob, channel = room
+    data = bytes(range(256)) * 10
+    web(ann).files_upload_v2(channel=channel, filename="a.bin", file=data, initial_comment="from Python")
+    message = bob.history(channel)[0]
+    assert message["text"] == "from Python"
+    assert bob.page(message["files"][0]["url_private"].removeprefix(bob.url), headers={"Authorization": f"Bearer {bob.token}"}).content == data
+
+
 def test_post_change_delete(room):
     ann, bob, channel = room
     client = web(ann)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """@slack/web-api, today's and the one before: what its users do most."""
 
+import base64
+
 import pytest
 
 from tests.support.wait import wait_until
@@ -51,6 +53,15 @@ def test_post_change_delete(web, room):
     assert [m["text"] for m in bob.history(channel)] == ["stays", "better"]
     call(client, "chat.delete", channel=channel, ts=kept["ts"])
     assert texts(call(client, "conversations.history", channel=channel)) == ["better"]
+
+
+def test_upload(web, room):
+    ann, bob, channel = room
+    data = bytes(range(256)) * 10
+    web(ann).ask("upload", channel, "a.bin", base64.b64encode(data).decode())
+    message = bob.history(channel)[0]
+    assert message["text"] == "from JavaScript"
+    assert bob.page(message["files"][0]["url_private"].removeprefix(bob.url), headers={"Authorization": f"Bearer {bob.token}"}).content == data
 
 
 def test_structures_arrive_as_they_were(web, room):

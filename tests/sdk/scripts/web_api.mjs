@@ -17,6 +17,10 @@ obey({
     call,
     apiCall: (method, args) => client.apiCall(method, args),
 
+    /** Uploads a file from its base64 text. */
+    upload: (channel, name, data) =>
+        client.filesUploadV2({ channel_id: channel, filename: name, file: Buffer.from(data, "base64"), initial_comment: "from JavaScript" }),
+
     /** Several calls at once. */
     calls: (method, list) => Promise.all(list.map((args) => call(method, args))),
 
