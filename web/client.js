@@ -391,6 +391,23 @@ export class Client {
     this.onChange();
   }
 
+  // Adds the reader's own reaction, or removes it; a pin likewise. The frame shows it, on each device.
+  react(channel, ts, name, isOwn) {
+    return this.#note(`reactions.${isOwn ? "remove" : "add"}`, { channel: channel.id, timestamp: ts, name });
+  }
+
+  pin(channel, ts, isPinned) {
+    return this.#note(`pins.${isPinned ? "remove" : "add"}`, { channel: channel.id, timestamp: ts });
+  }
+
+  async #note(method, args) {
+    try {
+      await this.api.call(method, args);
+    } catch {
+      // It stays as it was, or is so already.
+    }
+  }
+
   async #markThread() {
     const thread = this.thread;
     const newest = thread?.timeline.newest;

@@ -2,6 +2,8 @@
 // What each frame of the socket, or event of channels.events, does to a device's state. Applying one
 // twice changes nothing.
 
+import { reactionsAfter } from "./reactions.js";
+
 const UNCOUNTED = /^(channel|group|mpim|im)_/;
 
 export function applyFrame(client, frame) {
@@ -22,6 +24,10 @@ const handlers = {
   thread_marked: threadMarked,
   thread_subscribed: threadMarked,
   thread_unsubscribed: threadMarked,
+  reaction_added: reacted,
+  reaction_removed: reacted,
+  pin_added: pinned,
+  pin_removed: pinned,
   user_typing: (client, frame) => client.isTyping(frame.channel, frame.user),
   gap: changedChannel,
   channel_joined: changedChannel,
@@ -120,6 +126,20 @@ function deleted(client, channel, frame) {
     timeline.remove(frame.deleted_ts);
   }
   if (gone && isReply(gone)) client.syncSoon();
+}
+
+function noted(client, { item }, changes) {
+  const channel = client.channels.get(item.channel);
+  if (channel === undefined) return;
+  for (const timeline of timelinesOf(client, channel)) timeline.change(item.ts ?? item.message?.ts, changes);
+}
+
+function reacted(client, frame) {
+  noted(client, frame, (message) => ({ reactions: reactionsAfter(message.reactions, frame) }));
+}
+
+function pinned(client, frame) {
+  noted(client, frame, () => ({ pinned_to: frame.type === "pin_added" ? [frame.item.channel] : undefined }));
 }
 
 function marked(client, frame) {

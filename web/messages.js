@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of messages, of a channel or of a thread: rows by day and author, those on their way at the end.
 import { el, icon, reconcile, set, setText } from "./dom.js";
+import { palette, reactionButtons } from "./reactions.js";
 import { authorOf, messageText, plainText, repliesText, textNodes } from "./text.js";
 
 const GROUP_MS = 5 * 60 * 1000;
@@ -8,11 +9,13 @@ const TINTS = 8;
 const NEAR_PX = 40;
 const KEEP = "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 10.5a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3z";
 const REPLY = "M10 8V4l-7 7 7 7v-4c5 0 8 1.5 10 5 0-6-3-10-10-11z";
+const REACT = "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8.5 10h.1M15.5 10h.1M8 14c2 3 6 3 8 0";
+const PIN = "M9 3h6l-1 7 3 3v2H7v-2l3-3zM12 15v6";
 const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const DAY = new Intl.DateTimeFormat([], { weekday: "long", day: "numeric", month: "long" });
 
 export class Messages {
-  // `options`: onThread(message), onUnread(message), undefined where there are none; onOlder(); onSettled(),
+  // `options`: channel(); onThread(message), onUnread(message), undefined where there are none; onOlder(); onSettled(),
   // when a person has decided on a message that failed.
   constructor(device, label, options) {
     this.device = device;
@@ -126,15 +129,20 @@ export class Messages {
 
   #make(row) {
     if (row.kind !== "message") return el("li", { class: row.kind }, el("span", {}, row.text));
+    const react = el("button", { class: "react", type: "button", title: "Add reaction", "aria-expanded": "false" }, icon(REACT));
     return el("li", { class: "message" },
       el("span", { class: "avatar", "aria-hidden": "true" }),
       el("div", { class: "body" },
         el("p", { class: "who" }, el("span", { class: "name", dir: "auto" }), el("span", { class: "app", hidden: true }, "app"), el("time")),
         el("div", { class: "text", dir: "auto" }),
         el("p", { class: "meta" })),
-      this.options.onThread ? el("div", { class: "actions" },
-        el("button", { class: "keep", type: "button", title: "Mark unread from here" }, icon(KEEP)),
-        el("button", { class: "reply", type: "button", title: "Reply in thread" }, icon(REPLY))) : null);
+      el("div", { class: "actions" },
+        react,
+        el("button", { class: "pin", type: "button" }, icon(PIN)),
+        this.options.onThread ? [
+          el("button", { class: "keep", type: "button", title: "Mark unread from here" }, icon(KEEP)),
+          el("button", { class: "reply", type: "button", title: "Reply in thread" }, icon(REPLY))] : null,
+        palette(react)));
   }
 
   #update(element, row) {
@@ -153,17 +161,36 @@ export class Messages {
     setText(time, CLOCK.format(row.at));
     set(time, "datetime", new Date(row.at).toISOString());
     element.querySelector(".text").replaceChildren(...this.#text(message));
-    element.querySelector(".meta").replaceChildren(...this.#meta(row));
-    if (this.options.onThread) this.#updateActions(element.querySelector(".actions"), row);
+    this.#updateMeta(element.querySelector(".meta"), row);
+    this.#updateActions(element.querySelector(".actions"), row);
+  }
+
+  // A reaction that is pressed keeps the focus.
+  #updateMeta(meta, row) {
+    const name = meta.contains(document.activeElement) ? document.activeElement.dataset.name : undefined;
+    meta.replaceChildren(...this.#meta(row));
+    [...meta.children].find((node) => name !== undefined && node.dataset.name === name)?.focus();
   }
 
   #updateActions(actions, { message, post, name }) {
-    const [keep, reply] = actions.children;
+    const [, pin, keep, reply] = actions.querySelectorAll(":scope > button");
+    actions.querySelector(".palette").onChoose = (name) => this.#react(message, name);
+    const isPinned = message.pinned_to !== undefined;
+    set(pin, "title", isPinned ? "Remove pin" : "Pin to channel");
+    pin.onclick = () => this.device.client.pin(this.options.channel(), message.ts, isPinned);
+    actions.hidden = post !== undefined || isSystem(message) || message.subtype === "tombstone";
+    if (reply === undefined) return;
     set(reply, "aria-label", `Reply in thread to ${name}`);
     reply.onclick = () => this.options.onThread(message);
     keep.hidden = message.user === this.device.client.me.id;
     keep.onclick = () => this.options.onUnread(message);
-    actions.hidden = post !== undefined || isSystem(message);
+  }
+
+  // Once more removes it.
+  #react(message, name) {
+    const { client } = this.device;
+    const isOwn = message.reactions?.some((one) => one.name === name && one.users.includes(client.me.id)) ?? false;
+    client.react(this.options.channel(), message.ts, name, isOwn);
   }
 
   #text(message) {
@@ -184,6 +211,8 @@ export class Messages {
     }
     const nodes = [];
     if (message.edited) nodes.push(el("span", { class: "quiet" }, "edited"));
+    if (message.pinned_to) nodes.push(el("span", { class: "quiet" }, "pinned"));
+    nodes.push(...reactionButtons(message, this.device.names, this.device.client.me.id, (name) => this.#react(message, name)));
     if (message.reply_count > 0 && this.options.onThread) {
       nodes.push(el("button", { class: "thread", type: "button", onclick: () => this.options.onThread(message) }, repliesText(message)));
     }

@@ -10,7 +10,10 @@ const CLOSE = "M6 6l12 12M18 6L6 18";
 export class Pane {
   constructor(device) {
     this.device = device;
-    this.messages = new Messages(device, "Messages of the thread", { onSettled: () => this.composer.focus() });
+    this.messages = new Messages(device, "Messages of the thread", {
+      channel: () => device.client.thread.channel,
+      onSettled: () => this.composer.focus(),
+    });
     this.composer = new Composer((text) => this.#send(text), () => {});
     this.title = el("h2", { tabindex: "-1" });
     this.about = el("p", { class: "about", dir: "auto" });

@@ -16,6 +16,7 @@ export class Room {
     this.device = device;
     const { client } = device;
     this.messages = new Messages(device, "Messages", {
+      channel: () => client.open,
       onThread: (message) => device.openThread(client.open, message.thread_ts ?? message.ts),
       onUnread: (message) => client.markUnread(client.open, message.ts),
       onOlder: () => client.loadOlder(client.open),
