@@ -151,6 +151,14 @@ $$;
 CREATE VIEW pin_rows AS
     SELECT p.* FROM pins p JOIN messages m ON m.channel_id = p.channel_id AND m.ts = p.ts AND NOT m.deleted;
 
+CREATE FUNCTION pin_count(channel text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM pins p WHERE p.channel_id = channel) THEN -- the usual case has a plan that begins at once
+        RETURN (SELECT count(*) FROM pin_rows p WHERE p.channel_id = channel);
+    END IF;
+    RETURN 0;
+END $$;
+
 CREATE FUNCTION pins_add(outbox_id text, workspace text, caller text, channel text, message_ts bigint)
 RETURNS TABLE (error text, reply text, told boolean) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -160,7 +168,7 @@ DECLARE
     pinned pins;
 BEGIN
     SELECT * INTO held FROM message_lock(workspace, caller, channel, message_ts);
-    total := (SELECT count(*) FROM pin_rows p WHERE held.error IS NULL AND p.channel_id = channel);
+    total := pin_count(channel);
     error := CASE WHEN held.error IS NOT NULL THEN held.error
                   WHEN (held.message).subtype LIKE 'channel\_%' THEN 'not_pinnable'
                   WHEN EXISTS (SELECT 1 FROM pins p WHERE p.channel_id = channel AND p.ts = message_ts) THEN 'already_pinned'
@@ -188,8 +196,7 @@ BEGIN
     END IF;
     IF error IS NULL THEN
         SELECT n.seq INTO at_seq FROM note_put(outbox_id, held.message, held.message_xmin, caller, 'pin_removed',
-                                                      pin_frame(held.message, caller, pinned,
-                                                                (SELECT count(*) FROM pin_rows p WHERE p.channel_id = channel))) n;
+                                                      pin_frame(held.message, caller, pinned, pin_count(channel))) n;
     END IF;
     RETURN QUERY SELECT pins_remove.error, '{"seq":' || at_seq || '}', pins_remove.error IS NULL;
 END $$;

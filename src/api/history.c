@@ -24,8 +24,8 @@
         "v") ", (SELECT u.unread FROM unread_rows u WHERE $8 AND u.channel_id = $3 AND "           \
              "u.user_id = $2 AND u.strategy_in_use <> 3), (SELECT c.strategy_in_use FROM "         \
              "channels "                                                                           \
-             "c WHERE $8 AND c.id = $3), (SELECT count(*) FROM pin_rows p WHERE p.channel_id = "   \
-             "$3) FROM (SELECT history_refusal($1, $2, $3, $7) AS error) a "                       \
+             "c WHERE $8 AND c.id = $3), (SELECT pin_count($3)) FROM (SELECT "                     \
+             "history_refusal($1, $2, $3, $7) AS error) a "                                        \
              "LEFT JOIN LATERAL (SELECT * "                                                        \
              "FROM message_rows m WHERE a.error IS NULL AND m.channel_id = $3 AND m.ts > $4 AND "  \
              "m.ts < $5 AND NOT m.deleted AND m.subtype IS DISTINCT FROM 'channel_open' AND "      \

@@ -203,3 +203,15 @@ def test_frames(talk, sockets, native):
     assert (pinned["item"]["type"], pinned["item"]["created_by"], pinned["item"]["message"]["text"]) == ("message", ann.id, "one")
     assert (unpinned["has_pins"], unpinned["item"]["message"]["ts"]) == (False, ts)
     assert bob.ok("channels.events", channel=channel, after_seq=seqs[0] - 1)["events"] == [added, removed, pinned, unpinned]
+
+
+def test_a_resume_does_not_send_again_what_was_reacted_to(talk):
+    """The first reaction rewrites the row of its message, whose transaction tells what a position has seen."""
+    ann, bob, channel, _ = talk
+    ts = ann.post(channel, "two")
+    position = bob.ok("unread.sync")["position"]
+    seqs = [react(ann, channel, ts)["seq"], react(bob, channel, ts)["seq"]]
+    with bob.stream(position) as stream:
+        last = ann.ok("chat.postMessage", channel=channel, text="three")["seq"]
+        stream.expect({"type": "message", "seq": last})
+        assert [frame["seq"] for frame in stream.frames if frame.get("channel") == channel and "seq" in frame] == [*seqs, last]

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.command import run
-from tests.support.retention import AGE, forget_copies, housekeep, make_events_older, month_piece, month_pieces, upkeep
+from tests.support.retention import AGE, drop_by_retention, forget_copies, housekeep, make_events_older, month_piece, month_pieces, upkeep
 from tests.support.wait import wait_until
 from tests.support.workspace import Workspace, fresh_name
 
@@ -253,3 +253,22 @@ def test_an_instance_goes_on_where_it_was_killed(environment, extra_instance):
         wait_until(lambda: " is dropped: " in instance.log.read_text(), what="a line of the log")
         assert unread() == [2, 1]
         assert len(bob.ok("channels.history", channel=channels[1])["messages"]) == 1
+
+
+def test_reactions_and_pins_go_with_their_messages(environment, workspace):
+    ann, bob = workspace.users(2)
+    channel = workspace.channel(ann, bob)
+    old, kept = ann.ok("chat.postMessage", channel=channel, text="old"), ann.ok("chat.postMessage", channel=channel, text="kept")
+    for message in (old, kept):
+        for user in (ann, bob):
+            user.ok("reactions.add", channel=channel, timestamp=message["ts"], name="tada")
+        bob.ok("pins.add", channel=channel, timestamp=message["ts"])
+    drop_by_retention(environment, channel, old["seq"])
+    with environment.database() as database:
+        housekeep(database)
+        counts = [database.execute(f"SELECT count(*) FROM {table} WHERE channel_id = %s", [channel]).fetchone()[0]
+                  for table in ("reactions", "reaction_counts", "pins")]
+    assert counts == [2, 1, 1]
+    assert [item["message"]["text"] for item in bob.ok("pins.list", channel=channel)["items"]] == ["kept"]
+    assert [item["message"]["text"] for item in bob.ok("reactions.list")["items"]] == ["kept"]
+    assert bob.ok("channels.history", channel=channel)["pin_count"] == 1

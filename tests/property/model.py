@@ -31,6 +31,8 @@ class Message:
     deleted: bool = False
     edited: bool = False
     named: set = field(default_factory=set)  # users, and EVERYBODY
+    reactions: dict = field(default_factory=dict)  # name → users, in the order of their reactions
+    pinned: bool = False
 
     @property
     def counts(self):
@@ -174,8 +176,27 @@ class Model:
 
     def delete(self, user, channel, ts, seq):
         chan = self.channels[channel]
-        chan.messages[ts].deleted = True
+        message = chan.messages[ts]
+        message.deleted, message.pinned = True, False
+        message.reactions.clear()
         chan.add_event("message_deleted", seq, ts, user)
+
+    def react(self, user, channel, ts, name, seq):
+        """Reacts, or takes it back. Nobody's count changes."""
+        chan = self.channels[channel]
+        reactions = chan.messages[ts].reactions
+        users = reactions.setdefault(name, [])
+        chan.add_event("reaction_removed" if user in users else "reaction_added", seq, ts, user)
+        (users.remove if user in users else users.append)(user)
+        if not users:
+            del reactions[name]
+
+    def pin(self, user, channel, ts, seq):
+        """Pins, or removes the pin."""
+        chan = self.channels[channel]
+        message = chan.messages[ts]
+        chan.add_event("pin_removed" if message.pinned else "pin_added", seq, ts, user)
+        message.pinned = not message.pinned
 
     def mark(self, user, channel, ts, epoch=None):
         """Marks up to the last message at or before `ts`; no effect with an epoch from before a markUnread."""

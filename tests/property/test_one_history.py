@@ -13,7 +13,7 @@ from tests.property.world import World
 USERS, STEPS = 3, 60
 MOVING = "moving"
 SEEDS = (1, 2, 3, random.SystemRandom().randrange(10**6))
-STEP_WEIGHTS = {"post": 8, "delete": 2, "mark": 4, "mark_unread": 2, "mark_messages": 2, "leave": 1, "move": 2, "flush": 1}
+STEP_WEIGHTS = {"post": 8, "delete": 2, "mark": 4, "mark_unread": 2, "mark_messages": 2, "leave": 1, "move": 2, "flush": 1, "edit": 2, "react": 3, "pin": 1}
 
 
 class History:
@@ -68,6 +68,29 @@ class History:
             if not message.deleted and message.user in self.channel(name).members:
                 reply = self.ok(message.user, "chat.delete", channel=room, ts=message.ts)
                 self.model.delete(message.user, room, message.ts, reply["seq"])
+
+    def edit(self, _, places):
+        for name, room in self.rooms.items():
+            message = self.channel(name).messages[self.posts[name][places[0]]]
+            if not message.deleted and message.user in self.channel(name).members:
+                reply = self.ok(message.user, "chat.update", channel=room, ts=message.ts, text="edited")
+                self.model.edit(message.user, room, message.ts, "edited", reply["seq"])
+
+    def react(self, user, places):
+        """Reacts, or takes it back."""
+        for name, room in self.rooms.items():
+            message = self.channel(name).messages[self.posts[name][places[0]]]
+            if not message.deleted:
+                method = "reactions.remove" if user in message.reactions.get("tada", []) else "reactions.add"
+                reply = self.ok(user, method, channel=room, timestamp=message.ts, name="tada")
+                self.model.react(user, room, message.ts, "tada", reply["seq"])
+
+    def pin(self, user, places):
+        for name, room in self.rooms.items():
+            message = self.channel(name).messages[self.posts[name][places[0]]]
+            if not message.deleted:
+                reply = self.ok(user, "pins.remove" if message.pinned else "pins.add", channel=room, timestamp=message.ts)
+                self.model.pin(user, room, message.ts, reply["seq"])
 
     def mark(self, user, places):
         for name, room in self.rooms.items():

@@ -219,6 +219,16 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             reply = self.world.ok(user, instance, "chat.delete", channel=self.ids[number], ts=ts)
             self.model.delete(user, self.ids[number], ts, reply["seq"])
 
+    @rule(number=channels, who=picks, instance=instances, which=picks, name=st.sampled_from(["tada", "+1"]))
+    def react(self, number, who, instance, which, name):
+        """Reacts, or takes it back."""
+        user, standing = self.member(number, who), self.chan(number).standing()
+        if standing:
+            message = pick(standing, which)
+            method = "reactions.remove" if user in message.reactions.get(name, []) else "reactions.add"
+            reply = self.world.ok(user, instance, method, channel=self.ids[number], timestamp=message.ts, name=name)
+            self.model.react(user, self.ids[number], message.ts, name, reply["seq"])
+
     # Reading.
 
     @rule(number=channels, who=picks, instance=instances, which=picks, with_epoch=st.booleans(),
@@ -528,6 +538,7 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
         expected = channel.history()
         assert [(m["ts"], m["seq"], m["text"]) for m in shown] == [(m.ts, m.seq, m.text) for m in expected]
         assert [m["user"] for m in shown] == [self.world.ids[m.user] for m in expected]
+        assert [reactions_of(m) for m in shown] == [self.reactions_for(user, m) for m in expected]
         events = whole_log(member, channel.id, page=5)
         told = [(f["seq"], kind_of(f)) for f in events]
         assert told == [(e.seq, e.kind) for e in channel.events], (told, channel.events)
@@ -537,6 +548,10 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             thread = member.ok("channels.replies", channel=channel.id, ts=root)["messages"]
             assert [m["ts"] for m in thread] == [root] + [m.ts for m in channel.replies(root)], thread
 
+    def reactions_for(self, user, message):
+        """As a user sees them: their own stands first."""
+        return {name: [self.world.ids[u] for u in sorted(users, key=lambda u: u != user)] for name, users in message.reactions.items()}
+
     def check_sql(self):
         counted = self.services.sql_unread([channel.id for channel in self.model.channels.values()])
         expected = {
@@ -545,6 +560,11 @@ class Unread(StrategyRules, ThreadRules, RuleBasedStateMachine):
             for user in channel.members
         }
         assert counted == expected
+
+
+def reactions_of(message):
+    assert all(reaction["count"] == len(reaction["users"]) for reaction in message.get("reactions", [])), message
+    return {reaction["name"]: reaction["users"] for reaction in message.get("reactions", [])}
 
 
 def micros(ts):

@@ -61,6 +61,24 @@ def test_structures(room):
     assert message["blocks"] == blocks and message["metadata"] == metadata
 
 
+def test_reactions_and_pins(room):
+    ann, bob, channel = room
+    client = web(ann)
+    ts = client.chat_postMessage(channel=channel, text="ship it?")["ts"]
+    client.reactions_add(channel=channel, name="thumbsup", timestamp=ts)
+    web(bob).reactions_add(channel=channel, name="thumbsup", timestamp=ts)
+    wanted = [{"name": "thumbsup", "users": [ann.id, bob.id], "count": 2}]
+    assert client.reactions_get(channel=channel, timestamp=ts, full=True)["message"]["reactions"] == wanted
+    assert [item["message"]["reactions"] for page in client.reactions_list(limit=1) for item in page["items"]] == [wanted]
+    with pytest.raises(SlackApiError, match="already_reacted"):
+        client.reactions_add(channel=channel, name="thumbsup", timestamp=ts)
+    client.pins_add(channel=channel, timestamp=ts)
+    assert [item["message"]["ts"] for item in client.pins_list(channel=channel)["items"]] == [ts]
+    client.pins_remove(channel=channel, timestamp=ts)
+    client.reactions_remove(channel=channel, name="thumbsup", timestamp=ts)
+    assert bob.history(channel)[0]["reactions"] == [{"name": "thumbsup", "users": [bob.id], "count": 1}]
+
+
 def test_a_thread(room):
     ann, bob, channel = room
     root = web(ann).chat_postMessage(channel=channel, text="root")["ts"]

@@ -75,6 +75,19 @@ def test_structures_arrive_as_they_were(web, room):
     assert message["attachments"][0]["text"] == "a"
 
 
+def test_reactions_and_pins(web, room):
+    ann, bob, channel = room
+    client, ts = web(ann), bob.post(channel, "ship it?")
+    call(client, "reactions.add", channel=channel, name="tada", timestamp=ts)
+    assert call(client, "reactions.get", channel=channel, timestamp=ts)["message"]["reactions"] == [{"name": "tada", "users": [ann.id], "count": 1}]
+    assert [item["message"]["ts"] for item in call(client, "reactions.list", user=ann.id)["items"]] == [ts]
+    call(client, "pins.add", channel=channel, timestamp=ts)
+    assert call(client, "pins.list", channel=channel)["items"][0]["message"]["pinned_to"] == [channel]
+    call(client, "pins.remove", channel=channel, timestamp=ts)
+    call(client, "reactions.remove", channel=channel, name="tada", timestamp=ts)
+    assert "reactions" not in bob.history(channel)[0]
+
+
 def test_a_thread(web, room):
     ann, bob, channel = room
     client = web(ann)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads all pages of paged methods, identifies frames, and compares them."""
 
-EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel")
+EVENT_TYPES = ("message", "member_joined_channel", "member_left_channel", "reaction_added", "reaction_removed", "pin_added", "pin_removed")
 # Members of whatever tells one's read state of a channel: replies, frames.
 READ_STATE = ("channel", "last_read", "read_epoch", "has_unreads", "unread_count", "unread_count_display", "unread_capped",
               "mention_count", "is_muted", "notify")

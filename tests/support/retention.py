@@ -80,6 +80,9 @@ def make_events_older(database, channel, seq, unread_by=None):
                          " AND r.channel_id = %s AND m.seq <= %s", [AGE, channel, seq])
         database.execute("UPDATE channels c SET latest_ts = c.latest_ts - %s FROM messages m WHERE m.channel_id = c.id"
                          " AND m.ts = c.latest_ts AND c.id = %s AND m.seq <= %s", [AGE, channel, seq])
+        for table in ("reactions", "reaction_counts", "pins"):
+            database.execute(f"UPDATE {table} r SET ts = r.ts - %s FROM messages m WHERE m.channel_id = r.channel_id AND m.ts = r.ts"
+                             " AND r.channel_id = %s AND m.seq <= %s", [AGE, channel, seq])
         database.execute("UPDATE changes SET event_ts = event_ts - %s WHERE channel_id = %s AND seq <= %s", [AGE, channel, seq])
         make_older(database, channel, 0, seq)
 
