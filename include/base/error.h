@@ -22,6 +22,8 @@
     X(CHANNEL_NOT_FOUND, 404, "channel_not_found")                                                 \
     X(MESSAGE_NOT_FOUND, 404, "message_not_found")                                                 \
     X(THREAD_NOT_FOUND, 404, "thread_not_found")                                                   \
+    X(MESSAGE_NOT_OWNED_BY_APP, 403, "message_not_owned_by_app")                                   \
+    X(MESSAGE_NOT_IN_STREAMING_STATE, 409, "message_not_in_streaming_state")                       \
     X(USER_NOT_FOUND, 404, "user_not_found")                                                       \
     X(USER_NOT_IN_CHANNEL, 403, "user_not_in_channel")                                             \
     X(MARKDOWN_TEXT_CONFLICT, 400, "markdown_text_conflict")                                       \

@@ -7,6 +7,7 @@
 #include "content.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct statement MESSAGE_UPDATE = {
     "message_update",
@@ -45,6 +46,8 @@ static void update_answer(struct invocation *invocation, const struct result *re
 
     if (!change_done(invocation, result))
         return;
+    if (invocation->done_fn)
+        invocation->done_fn(invocation, result);
     message_read(result, 0, COLUMN_MESSAGE, &message);
     struct json_writer *w = invocation_open(invocation);
     json_key_string(w, "channel", request_arg(invocation->request, "channel"));
@@ -138,6 +141,7 @@ void chat_update(struct invocation *invocation)
     }
     updating->invocation = invocation;
     updating->content.is_edit = true;
+    updating->content.is_stream_end = strcmp(invocation->method->name, "chat.stopStream") == 0;
     if (take_update(updating))
         content_link(invocation, &updating->content, update_linked, updating);
     else

@@ -325,3 +325,16 @@ void shared_files_post(struct invocation *invocation, const struct shared_files 
 {
     message_post(invocation, NULL, shared);
 }
+
+// Posts a message that chat.appendStream goes on with: the state is stored in `extra`, too.
+void chat_start_stream(struct invocation *invocation)
+{
+    int r = invocation_has(invocation, "markdown_text")
+                ? 0
+                : request_arg_set(invocation->request, "markdown_text", STREAM_START_TEXT);
+
+    if (r < 0)
+        invocation_fail(invocation, r);
+    else
+        message_post(invocation, "{\"streaming_state\":\"in_progress\"}", NULL);
+}

@@ -282,27 +282,33 @@ static bool take_links(struct invocation *invocation, struct content *content)
     return true;
 }
 
+bool take_markdown_text(struct invocation *invocation, const char **ret_text)
+{
+    if (!take_text(invocation, "markdown_text", ret_text))
+        return false;
+    if (text_code_points(*ret_text, strlen(*ret_text)) <= MARKDOWN_MAX)
+        return true;
+    invocation_fail_message(invocation, -ERROR_MSG_TOO_LONG,
+                            "markdown_text: must have at most %d characters", MARKDOWN_MAX);
+    return false;
+}
+
 // Reads markdown_text instead of text and blocks. Sets *name to the argument that supplies the
 // text.
 static bool take_markdown(struct invocation *invocation, struct content *content, const char **name)
 {
-    const char *text = NULL;
-
-    if (!take_optional_word(invocation, "markdown_text", &text))
-        return false;
-    if (!text)
+    if (!invocation_has(invocation, "markdown_text"))
         return true;
-    if (invocation_has(invocation, "text") || invocation_has(invocation, "blocks")) {
+    if (invocation_has(invocation, "text") ||
+        (invocation_has(invocation, "blocks") && !content->is_stream_end)) {
         invocation_fail_message(invocation, -ERROR_MARKDOWN_TEXT_CONFLICT,
                                 "markdown_text: must not be given together with text or blocks");
         return false;
     }
-    if (text_code_points(text, strlen(text)) > MARKDOWN_MAX) {
-        invocation_fail_message(invocation, -ERROR_MSG_TOO_LONG,
-                                "markdown_text: must have at most %d characters", MARKDOWN_MAX);
+    if (content->is_stream_end)
+        content->text = request_arg(invocation->request, "markdown_text");
+    else if (!take_markdown_text(invocation, &content->text))
         return false;
-    }
-    content->text = text;
     content->is_markdown = true;
     *name = "markdown_text";
     return true;
@@ -365,6 +371,9 @@ static int markdown_block_make(struct content *content)
     if (r < 0)
         return r;
     free(TAKE(content->extra));
+    json_array_extend(block, json_object_get(extra, "blocks")); // those at the end of a stream
+    if (content->is_stream_end)
+        json_object_set_new(extra, "streaming_state", json_string("completed"));
     if (json_object_set(extra, "blocks", block) == 0)
         content->extra = json_dumps(extra, JSON_COMPACT);
     content->has_blocks = true;

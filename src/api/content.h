@@ -14,6 +14,7 @@ struct content {
     bool is_edit;             // input of take_content(): `extra` also lists what to remove
     bool is_broadcast;        // input: a broadcast reply, which has a subtype of its own
     const char *files;        // input: a JSON array of file objects to share; NULL: none
+    bool is_stream_end;       // input: markdown_text is all of a streamed message; blocks follow it
     const char *fixed_extra;  // input: read only `text`, and use this as extra
     struct mentions mentions; // in text and blocks
     bool links_names;         // link_names, or parse=full
@@ -29,6 +30,12 @@ void content_done(struct content *content);
 // Adds what follows from the arguments: a text to blocks alone, a block to markdown_text. Apart
 // from take_content(), since a retry is recognised by what was sent. False: an error was replied.
 NODISCARD bool content_complete(struct invocation *invocation, struct content *content);
+
+// What a message says that is begun without a text by chat.startStream.
+#define STREAM_START_TEXT "\u2026"
+
+// Reads the required argument markdown_text. False: an error was replied.
+NODISCARD bool take_markdown_text(struct invocation *invocation, const char **ret_text);
 
 // Adds the mentions in the text. False: an error was replied.
 NODISCARD bool content_find_mentions(struct invocation *invocation, struct content *content);

@@ -14,7 +14,9 @@ method_fn auth_exchange;
 // rtm.c
 method_fn rtm_connect, rtm_start, apps_connections_open;
 // chat_post.c, chat_change.c
-method_fn chat_post_message, chat_me_message, chat_update, chat_delete;
+method_fn chat_post_message, chat_me_message, chat_start_stream, chat_update, chat_delete;
+// streams.c
+method_fn chat_append_stream, chat_stop_stream, assistant_threads_set_status;
 // chat_ephemeral.c
 method_fn chat_get_permalink, chat_post_ephemeral;
 // channels.c

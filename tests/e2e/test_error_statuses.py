@@ -18,13 +18,13 @@ RULES = [
     (r"not_authed|invalid_auth|token_(expired|revoked)", 401),
     (r".*_not_found|unknown_method", 404),
     (r"method_not_allowed", 405),
-    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices|webhooks)|secret_key_missing|snooze_not_active|.*_limit_reached", 409),
+    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices|webhooks)|secret_key_missing|snooze_not_active|.*_limit_reached|message_not_in_streaming_state", 409),
     (r"too_long|.*_too_l(ong|arge)|too_many_attachments", 413),
     (r"(invalid|missing)_post_type", 415),
     (r"ratelimited", 429),
     (r"internal_error", 500),
     (r"service_unavailable", 503),
-    (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized|not_admin", 403),
+    (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized|not_admin|message_not_owned_by_app", 403),
     (r"cant_.*|(user_)?not_in_channel|user_disabled", 403),
     (r"invalid_.*|no_.*|json_not_object|.*_conflict|.*_not_supplied|too_many_users|method_not_supported_.*|missing_.*", 400),
 ]
@@ -188,7 +188,7 @@ def test_other_verbs(stage, verb):
 
 
 # Brought about elsewhere: with clocks, faults, or thousands of messages.
-ELSEWHERE = {"emoji_limit_reached", "internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages",
+ELSEWHERE = {"message_not_owned_by_app", "message_not_in_streaming_state", "emoji_limit_reached", "internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages",
              "method_not_allowed", "too_many_devices", "too_many_webhooks", "webhook_not_found", "secret_key_missing"}
 
 

@@ -259,6 +259,8 @@ WRITERS = {
     "dnd_set_snooze": of_channel("SELECT dnd_set_snooze(%(user)s, 1)"),
     "users_profile_set": of_channel("SELECT users_profile_set(%(workspace)s, %(user)s, %(user)s, '{}', NULL)"),
     "users_update": of_channel("SELECT users_update(%(workspace)s, %(user)s, NULL, NULL, NULL, '', NULL, NULL)"),
+    "stream_append": of_channel("SELECT stream_append(%(workspace)s, %(user)s, %(channel)s, %(message)s, 'x', '', 40000)"),
+    "stream_end": of_channel("SELECT stream_end(%(channel)s, %(message)s)"),
     "emoji_add": of_channel("SELECT emoji_add(%(workspace)s, %(user)s, lower(%(row)s), 'x', NULL, 1000000)"),
     "emoji_remove": of_channel("SELECT emoji_remove(%(workspace)s, (SELECT min(name) FROM emoji WHERE workspace_id = %(workspace)s))"),
     "users_set_active": of_channel("SELECT users_set_active(%(workspace)s, %(user)s, true)"),

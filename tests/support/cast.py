@@ -20,6 +20,10 @@ ARGUMENTS = {
     "chat.postMessage": {**CHANNEL, "text": "x"},
     "chat.meMessage": {**CHANNEL, "text": "x"},
     "chat.postEphemeral": {**CHANNEL, "user": "<creator>", "text": "x"},
+    "chat.startStream": CHANNEL,
+    "chat.appendStream": {**CHANNEL, "ts": "<stream>", "markdown_text": "x"},
+    "chat.stopStream": {**CHANNEL, "ts": "<stream>"},
+    "assistant.threads.setStatus": {"channel_id": "<public>", "thread_ts": "1700000000.000000", "status": "x"},
     "chat.getPermalink": {**CHANNEL, "message_ts": "<ts>"},
     "chat.update": {**MESSAGE, "text": "y"},
     "chat.delete": MESSAGE,
@@ -164,6 +168,7 @@ class Scene:
         self._admin, self._caller, self._target = cast.admin, caller, cast.target
         self.creator, self.target, self.guest, self.bot = cast.creator.id, cast.target.id, cast.guest.id, cast.bot.id
         self.bot_id, self.email = cast.bot.bot_id, cast.email
+        self._cast = cast
         self.name = fresh_name("made")
         if kind != authorization.NO_KIND:
             self.channel, self.ts = cast.channel(kind, caller)
@@ -214,6 +219,15 @@ class Scene:
     def unpinned(self):
         self._caller.call("pins.remove", channel=self.channel, timestamp=self.ts)
         return self.ts
+    @property
+    def stream(self):
+        """A message that its creator is writing, if they may."""
+        return self._cast.creator.call("chat.startStream", channel=self.channel).get("ts", self.ts)
+
+    @property
+    def public(self):
+        return self._cast.channel("public", self._caller)[0]
+
     @property
     def emoji(self):
         self._admin.ok("admin.emoji.add", name=self.name, url="https://x.example/a.png")

@@ -211,7 +211,7 @@ static void become_0_1_0(void)
         " ALTER TABLE users DROP folded, DROP folded_from, DROP image_url, DROP profile, DROP "
         "changed, DROP provider_id, DROP external_id, DROP tokens_after; ALTER TABLE tokens DROP "
         "issued_at, DROP kept_until; DROP INDEX users_by_email; DROP INDEX apps_of_bot; DROP INDEX "
-        "users_words; DROP TABLE emoji;"
+        "users_words; DROP TABLE emoji, streams;"
         " ALTER TABLE outbox DROP number; DROP SEQUENCE outbox_numbers; DELETE FROM"
         " schema_migrations WHERE version >= 14; ALTER TABLE schema_migrations DROP sha256, "
         "DROP release, DROP before_runs",

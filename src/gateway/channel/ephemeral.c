@@ -38,9 +38,12 @@ static void channel_receive(struct gateway *gateway, const char *id, const json_
 {
     struct feed *feed = feed_find(gateway, id);
     const char *user = json_string_value(json_object_get(frame, "user"));
-    for (uint32_t i = 0; feed && user && i < feed->subscriber_count; i++)
-        if (strcmp(feed->subscribers[i].connection->actor.user_id, user) != 0)
-            connection_send(feed->subscribers[i].connection, packets);
+    bool is_slacks = strcmp(packets->type, "user_typing") == 0;
+    for (uint32_t i = 0; feed && user && i < feed->subscriber_count; i++) {
+        struct connection *c = feed->subscribers[i].connection;
+        if (strcmp(c->actor.user_id, user) != 0 && (is_slacks || c->native))
+            connection_send(c, packets);
+    }
 }
 
 static void workspace_receive(struct gateway *gateway, const char *id, struct packets *packets)
