@@ -16,9 +16,9 @@ CODES = sorted({code for _, code in ROWS})
 # The statuses by Slack's families of codes: the first pattern that fits.
 RULES = [
     (r"not_authed|invalid_auth|token_(expired|revoked)", 401),
-    (r".*_not_found|unknown_method", 404),
+    (r".*_not_found|unknown_method|no_(pin|reaction)", 404),
     (r"method_not_allowed", 405),
-    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices|webhooks)|secret_key_missing|snooze_not_active|.*_limit_reached|message_not_in_streaming_state", 409),
+    (r"name_taken|already_.*|(is|not)_archived|.*_reused|strategy_unsupported|too_many_(read_messages|devices|webhooks|emoji|reactions|pins)|files_disabled|secret_key_missing|snooze_not_active|.*_limit_reached|message_not_in_streaming_state", 409),
     (r"too_long|.*_too_l(ong|arge)|too_many_attachments", 413),
     (r"(invalid|missing)_post_type", 415),
     (r"ratelimited", 429),
@@ -26,7 +26,7 @@ RULES = [
     (r"service_unavailable", 503),
     (r"missing_scope|no_permission|not_allowed_token_type|restricted_action|account_inactive|not_authorized|not_admin|message_not_owned_by_app", 403),
     (r"cant_.*|(user_)?not_in_channel|user_disabled", 403),
-    (r"invalid_.*|no_.*|json_not_object|.*_conflict|.*_not_supplied|too_many_users|method_not_supported_.*|missing_.*", 400),
+    (r"(invalid|bad)_.*|no_.*|not_pinnable|json_not_object|.*_conflict|.*_not_supplied|too_many_(users|files)|method_not_supported_.*|missing_.*", 400),
 ]
 
 
@@ -62,6 +62,8 @@ class Stage:
         self.ts = self.ann.post(self.room, client_msg_id="k")
         self.reply = self.ann.post(self.room, thread_ts=self.ts)
         self.bits_ts = self.ann.post(self.bits)
+        self.ann.ok("reactions.add", channel=self.room, name="eyes", timestamp=self.ts)
+        self.ann.ok("pins.add", channel=self.room, timestamp=self.ts)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +87,12 @@ CALLS = [
     ("not_admin", "ann", "users.profile.set", {"user": "U0000000000", "profile": {}}),
     ("invalid_profile", "ann", "users.profile.set", {"profile": []}),
     ("snooze_not_active", "ann", "dnd.endSnooze", {}),
+    ("no_item_specified", "ann", "reactions.add", {"channel": lambda s: s.room, "name": "tada"}),
+    ("bad_timestamp", "ann", "reactions.add", {"channel": lambda s: s.room, "name": "tada", "timestamp": "x"}),
+    ("already_reacted", "ann", "reactions.add", {"channel": lambda s: s.room, "name": "eyes", "timestamp": lambda s: s.ts}),
+    ("no_reaction", "ann", "reactions.remove", {"channel": lambda s: s.room, "name": "tada", "timestamp": lambda s: s.ts}),
+    ("already_pinned", "ann", "pins.add", {"channel": lambda s: s.room, "timestamp": lambda s: s.ts}),
+    ("no_pin", "ann", "pins.remove", {"channel": lambda s: s.room, "timestamp": lambda s: s.reply}),
     ("invalid_key", "admin", "admin.pushApps.create", {"name": "x", "platform": "fcm", "service_account": "{}"}),
     ("provider_not_found", "admin", "admin.auth.providers.delete", {"name": "x"}),
     ("invalid_token", "ann", "devices.register", {"device_id": "x", "app": "browser", "endpoint": "x"}),
@@ -187,9 +195,11 @@ def test_other_verbs(stage, verb):
     assert reply.json["instance"] == "/api/auth.test"
 
 
-# Brought about elsewhere: with clocks, faults, or thousands of messages.
-ELSEWHERE = {"message_not_owned_by_app", "message_not_in_streaming_state", "emoji_limit_reached", "internal_error", "service_unavailable", "token_revoked", "token_expired", "too_many_read_messages",
-             "method_not_allowed", "too_many_devices", "too_many_webhooks", "webhook_not_found", "secret_key_missing"}
+# Brought about elsewhere: with clocks, faults, thousands of messages, or a directory for files.
+ELSEWHERE = {"message_not_owned_by_app", "message_not_in_streaming_state", "emoji_limit_reached", "internal_error", "service_unavailable",
+             "token_revoked", "token_expired", "too_many_read_messages", "method_not_allowed", "too_many_devices", "too_many_webhooks",
+             "webhook_not_found", "secret_key_missing", "not_pinnable", "too_many_emoji", "too_many_reactions", "too_many_pins",
+             "cant_delete_file", "file_not_found", "file_too_large", "files_disabled", "storage_limit_reached", "too_many_files"}
 
 
 def test_no_code_is_left_out():
