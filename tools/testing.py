@@ -148,13 +148,16 @@ def left_behind(scratch):
 # Not the program itself, but what stands around it; or what Postgres does.
 NOT_UNDER_ASAN = ("dev", "nginx", "hot_channels", "migrate", "plans")
 # Many seconds, nearly all of them Postgres' and Redis' own, or on ways that other files go: under ASan in `./dev test long`.
-LONG_UNDER_ASAN = ("authorization", "operating", "push_screens", "pushes", "retention", "strategies")
+LONG_UNDER_ASAN = ("app_wishes", "authorization", "bad_rows", "events_api", "files", "history", "login", "login_attacks", "operating",
+                   "push_screens", "pushes", "reactions_at_once", "redis_sentinel", "retention", "slack_at_home", "strategies")
 # What a loop does alone (arguments, errors, shapes), or Postgres: no two threads for TSan to watch; or what goes the ways between threads
 # that the others go, too.
-NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "authorization", "bad_input", "basics", "channels",
-                  "chat_more", "conversations", "cors", "devices", "dms", "email", "error_statuses", "front_door", "history", "idempotency", "info_kept",
-                  "isolation", "later_events", "later_forms", "many_clients", "mark_messages", "mentions", "names", "notifications", "older_names", "user_notifications", "posting", "previews", "push_apps", "push_screens",
-                  "rate_limits", "redis_sentinel", "redis_tls", "rtm_since", "rtm_start", "secrets", "settings", "threads", "tokens", "vectors")
+NOT_UNDER_TSAN = (*NOT_UNDER_ASAN, "admin", "admin_many", "app_mention", "app_wishes", "auth_providers", "authorization", "bad_input", "bad_rows",
+                  "basics", "channels", "chat_more", "conversations", "cors", "devices", "dms", "email", "error_statuses", "front_door", "history",
+                  "idempotency", "info_kept", "isolation", "later_events", "later_forms", "login_attacks", "many_clients", "mark_messages",
+                  "mentions", "names", "notifications", "older_names", "operating", "pins", "posting", "previews", "profiles", "push_apps",
+                  "push_screens", "rate_limits", "reactions", "reactions_at_once", "retention", "rtm_since", "rtm_start", "scopes", "secrets",
+                  "settings", "slack_at_home", "slack_tools", "streams", "threads", "tokens", "user_notifications", "vectors", "webhooks")
 
 
 def e2e_but(preset, names, **environment):
