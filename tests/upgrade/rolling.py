@@ -61,6 +61,14 @@ class Rolling:
         act_until(self.cut_half, both_answered, SHARE_S, what="calls on both instances")
         self.load.wait_acked(POSTS)
 
+    def react(self, number):
+        """By this instance, which is new: streams of either version hear of it."""
+        person = self.load.people[0][0].at(self.environment.instances[number].url)
+        for channel, roots in self.load.roots.items():
+            for method in ("reactions.add", "reactions.remove"):
+                seq = person.ok(method, channel=channel, name="eyes", timestamp=roots[0])["seq"]
+                wait_until(lambda c=channel, s=seq: all(s in follower.seqs(c) for follower in self.followers), what=f"event {seq} of {channel}")
+
     def finish(self):
         all_came(self.load, self.followers, self.since)
         for follower in self.followers:

@@ -7,6 +7,7 @@ def test_forward_back_and_forward_again(tmp_path):
     with upgrade(tmp_path) as rolling:
         rolling.migrate()
         rolling.restart(0, rolling.new)
+        rolling.react(0)
         rolling.restart(1, rolling.new)
         rolling.restart(0, rolling.old)
         rolling.restart(0, rolling.new)

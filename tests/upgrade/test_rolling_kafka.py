@@ -7,5 +7,6 @@ def test_forward(tmp_path):
     with upgrade(tmp_path, kafka=True) as rolling:
         rolling.migrate()
         rolling.restart(0, rolling.new)
+        rolling.react(0)
         rolling.restart(1, rolling.new)
         rolling.finish()
