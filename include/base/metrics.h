@@ -40,17 +40,17 @@
     X(HTTP_REPLY_TOO_LARGE, counter, "tidings_http_reply_too_large_total", "",                     \
       "Replies over REPLY_MAX_BYTES")                                                              \
     X(RATELIMITED_TOKEN, counter, "tidings_ratelimited_total", "kind=\"token\"",                   \
-      "Calls refused by a rate limit: of the token, the method, the channel, or bytes")            \
+      "Calls refused by a rate limit: of token, method, channel, webhook, or bytes")               \
     X(RATELIMITED_METHOD, counter, "tidings_ratelimited_total", "kind=\"method\"", "")             \
     X(RATELIMITED_CHANNEL, counter, "tidings_ratelimited_total", "kind=\"channel\"", "")           \
-    X(TRANSFERS, gauge, "tidings_file_transfers", "",                                              \
-      "uploads and downloads of files in progress")                                                \
-    X(TRANSFERS_REFUSED, counter, "tidings_file_transfers_refused_total", "",                      \
-      "uploads and downloads refused: too many at once")                                           \
-    X(FILE_OBJECTS_REMOVED, counter, "tidings_file_objects_removed_total", "",                     \
-      "stored objects removed: of deleted files and unfinished uploads")                           \
     X(RATELIMITED_WEBHOOK, counter, "tidings_ratelimited_total", "kind=\"webhook\"", "")           \
     X(RATELIMITED_BYTES, counter, "tidings_ratelimited_total", "kind=\"bytes\"", "")               \
+    X(TRANSFERS, gauge, "tidings_file_transfers", "",                                              \
+      "Uploads and downloads of files in progress")                                                \
+    X(TRANSFERS_REFUSED, counter, "tidings_file_transfers_refused_total", "",                      \
+      "Uploads and downloads refused: too many at once")                                           \
+    X(FILE_OBJECTS_REMOVED, counter, "tidings_file_objects_removed_total", "",                     \
+      "Stored objects removed: of deleted files and unfinished uploads")                           \
     X(RATE_BUCKETS, gauge, "tidings_rate_buckets", "", "Rate limit buckets in memory")             \
     X(RATE_BUCKETS_DROPPED, counter, "tidings_rate_buckets_dropped_total", "",                     \
       "Rate limit buckets evicted because of TIDINGS_RATE_BUCKETS_MAX")                            \

@@ -137,8 +137,14 @@ static void delivery_send(struct events_api *events_api, struct delivery *delive
     delivery->arg = events_api;
     events_api->count++;
     list_append(&events_api->under_way, &delivery->link);
-    if (!delivery->is_built ||
-        outbound_send(events_api->outbound, &delivery->request, on_answer, delivery) < 0)
+    int r = -ERROR_MEMORY;
+    if (delivery->is_built)
+        r = outbound_send(events_api->outbound, &delivery->request, on_answer, delivery);
+    if (r == -ERROR_MEMORY)
+        log_row_aside("events_api", "cannot be built",
+                      "request to app %s, event %" PRId64 " of channel %s", delivery->app_id,
+                      delivery->seq, delivery->channel_id);
+    if (r < 0)
         delivery_end(events_api, delivery, &unsent);
 }
 

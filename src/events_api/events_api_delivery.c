@@ -102,10 +102,6 @@ int delivery_new(const struct delivery_source *source, const struct events_api_o
     headers_make(delivery, source);
     delivery->is_built = delivery->url && !buffer_failed(&delivery->request.body) &&
                          !buffer_failed(&delivery->request.headers);
-    if (!delivery->is_built)
-        log_row_aside("events_api", "cannot be built",
-                      "request to app %s, event %" PRId64 " of channel %s", source->to.app_id,
-                      source->seq, source->to.channel_id);
     *ret_delivery = delivery;
     return 0;
 }

@@ -51,9 +51,8 @@ def test_older_names_of_changes(workspace, room):
         assert ann.ok("conversations.info", channel=direct)["channel"]["is_open"] is False
 
 
-@pytest.mark.parametrize("method", ["groups.members", "groups.", "im.mar", "im.ark", "mpim.mark close", "im", "im.create", "reactions.add", "views.open",
-                                    "search.messages",
-                                    "chat.startStream", "files.upload", "pins.add", "channels.setRetention"])
+@pytest.mark.parametrize("method", ["groups.members", "groups.", "im.mar", "im.ark", "mpim.mark close", "im", "im.create", "views.open",
+                                    "search.messages", "files.upload", "stars.add", "channels.setRetention"])
 def test_what_there_is_not(room, method):
     room[0].fails("unknown_method", method)
 

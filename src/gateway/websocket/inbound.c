@@ -187,9 +187,10 @@ static const struct called {
     const char *type;
     const char *method;
     request_done_fn *fn;
+    bool needs_id; // Slack's oldest clients post without one
 } called[] = {
-    {"message", "chat.postMessage", on_posted},
-    {"mark", "channels.mark", on_marked},
+    {"message", "chat.postMessage", on_posted, false},
+    {"mark", "channels.mark", on_marked, true},
 };
 
 static const struct called *called_find(const char *type)
@@ -436,7 +437,7 @@ static void message_handle(struct inbound *inbound, const struct inbound_text *t
         activity_report(inbound);
     if (type && strcmp(type, "ping") == 0)
         pong_send(c, message);
-    else if (what && can_answer)
+    else if (what && can_answer && (reply_to[0] || !what->needs_id))
         method_call(inbound, what, text, reply_to);
     else if (type && strcmp(type, "auth_refresh") == 0 && reply_to[0])
         auth_refresh(inbound, message, reply_to);
