@@ -182,6 +182,11 @@ def upgrade():
     return pytest("upgrade", "release", *side_by_side(2))
 
 
+def properties(*options):
+    build("dev")  # a program of the unit tests gives the verdicts on JWTs
+    return pytest("property", "release", *options)
+
+
 def torture(*options):
     build("asan")  # the unit tests, too
     return pytest("torture", "asan", *options)
@@ -191,7 +196,7 @@ def long():
     """Tests that take a minute or more each: run them before a release, and before changing the code that they test."""
     return (pytest("faults", "release", "-m", "long", *side_by_side(2)) + pytest("e2e", "release", "-m", "long") + e2e_long_under_asan() +
             torture("-m", "long", "--numprocesses=2", "--dist=worksteal") + pytest("openapi", "release", "-m", "long", *side_by_side(2)) +
-            pytest("sdk", "release", "-m", "long") + pytest("property", "release", "-m", "long"))
+            pytest("sdk", "release", "-m", "long") + properties("-m", "long"))
 
 
 # What goes through Redis, on all its ways.
@@ -221,7 +226,7 @@ GROUPS = {
     "openapi": lambda: pytest("openapi", "release", *side_by_side(3)),
     "model": lambda: Result(*model.run()),
     "fuzz": lambda: Result(*fuzz.test()) + pytest("fuzz"),
-    "property": lambda: pytest("property", "release", "--numprocesses=2", "--dist=load"),
+    "property": lambda: properties("--numprocesses=2", "--dist=load"),
     "faults": lambda: pytest("faults", "release", *side_by_side(3)),
     "web": lambda: pytest("web", "release", *side_by_side(2)),
     "sdk": lambda: pytest("sdk", "release", *side_by_side(5)),

@@ -6,7 +6,6 @@ import random
 import subprocess
 import time
 from collections import Counter
-from pathlib import Path
 
 import joserfc.errors
 import jwt as pyjwt
@@ -15,10 +14,10 @@ from joserfc import jwk as joserfc_jwk
 from joserfc import jwt as joserfc_jwt
 
 from tests.property.tokens import ALGORITHMS, AUDIENCES, HARMLESS, HMAC, ISSUER, RSA, SPOILING, Keys, Token, family
-from tests.support.environment import BINARY
+from tools.project import BUILD
 from tools.services import sanitizer_prefix
 
-VERDICTS = Path(BINARY).parent / "tests/unit/jwt_verdicts"
+VERDICTS = BUILD / "dev/tests/unit/jwt_verdicts"
 LEEWAY_S = 60
 
 # Tokens that both libraries accept and src/login refuses, and why.
