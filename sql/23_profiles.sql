@@ -56,7 +56,11 @@ BEGIN
         external_id = CASE WHEN external IS NULL THEN x.external_id ELSE NULLIF(external, '') END,
         is_admin = coalesce(new_admin, x.is_admin), updated = extract(epoch FROM now())::bigint, changed = pg_current_xact_id()
     WHERE x.id = target AND (x.workspace_id = workspace) IS TRUE AND (external IS NULL OR x.bot_id IS NULL) RETURNING * INTO u;
-    RETURN QUERY SELECT CASE WHEN u.id IS NULL THEN 'user_not_found' END, jsonb_build_object('user', user_reply(u, true)::jsonb || jsonb_strip_nulls(
+    IF u.id IS NULL THEN
+        RETURN QUERY SELECT 'user_not_found', NULL::text, NULL::text;
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT NULL::text, jsonb_build_object('user', user_reply(u, true)::jsonb || jsonb_strip_nulls(
             jsonb_build_object('provider', (SELECT x.name FROM auth_providers x WHERE x.id = u.provider_id), 'external_id', u.external_id)))::text,
         user_change_object(u);
 EXCEPTION WHEN unique_violation THEN

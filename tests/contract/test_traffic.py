@@ -100,17 +100,26 @@ def request_of(document, call):
     schema = document.request_body(call["method"])["content"]["application/json"]["schema"]
     properties = document.resolve(schema).get("properties", {})
     results = call["reply"].get("results", [])
-    return schema, {name: taken(as_documented(value, properties.get(name, {})), results)
+    return schema, {name: taken(as_documented(document, value, properties.get(name, {})), results)
                     for name, value in call["args"].items() if value is not None}
 
 
-def as_documented(value, schema):
-    """A list may be given as an array, as JSON, or with commas between: the document names one of them."""
-    if isinstance(value, list) and schema.get("type") == "string":
+def as_documented(document, value, schema):
+    """A list may be given as an array, as JSON, or with commas between, an object as JSON, a number as text, and a text as a number: the
+    document names one of them. In an object null is a member that is not there; PHP writes an empty object as a list."""
+    schema = document.resolve(schema)
+    kind = schema.get("type")
+    if isinstance(value, str) and (kind == "object" or (kind == "array" and value.startswith("["))):
+        value = json.loads(value)
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {name: as_documented(document, member, properties.get(name, {}))
+                for name, member in (value or {}).items() if member is not None or name not in properties}
+    if isinstance(value, str):
+        return value.split(",") if kind == "array" else int(value) if kind == "integer" else value
+    if kind == "string" and isinstance(value, list):
         return ",".join(value)
-    if isinstance(value, str) and schema.get("type") == "array":
-        return json.loads(value) if value.startswith("[") else value.split(",")
-    return value
+    return str(value) if kind == "string" and type(value) is int else value
 
 
 def taken(value, results):

@@ -48,8 +48,8 @@ def send(url, data, **args):
     return requests.post(url, data=data, timeout=60, **args)
 
 
-def upload(user, data=PNG, name="a.png"):
-    file, url = announce(user, data, name)
+def upload(user, data=PNG, name="a.png", **args):
+    file, url = announce(user, data, name, **args)
     assert send(url, data).status_code == 200
     return file
 
@@ -100,8 +100,13 @@ def test_each_way_to_upload(room, way, data):
 
 def test_a_shared_file_is_a_counted_post(room):
     ann, bob, channel = room
-    done = share(ann, channel, initial_comment="look")
+    position = bob.ok("unread.sync")["position"]
+    file = upload(ann, alt_txt="a graph")
+    done = ann.ok("files.completeUploadExternal", files=[{"id": file}], channel_id=channel, initial_comment="look")["files"][0]
+    assert done["alt_txt"] == "a graph"
     message = bob.history(channel)[0]
+    for event in (bob.ok("events.sync", since=position)["events"][-1], bob.ok("channels.events", channel=channel, after_seq=0)["events"][-1]):
+        assert (event["subtype"], event["upload"], event["files"]) == ("file_share", True, message["files"])
     assert (message["text"], message["subtype"], message["files"][0]["id"]) == ("look", "file_share", done["id"])
     assert message["files"][0]["mimetype"] == "image/png" and message["user"] == ann.id
     assert bob.unread(channel) == 1

@@ -5,10 +5,13 @@
 def test_a_pin(workspace):
     ann, bob = workspace.users(2)
     channel = workspace.channel(ann, bob)
+    position = ann.ok("unread.sync")["position"]
     first, second = ann.post(channel, "one"), ann.post(channel, "two")
     reply = bob.post(channel, "three", thread_ts=first)
     for ts in (first, second, reply):
         bob.ok("pins.add", channel=channel, timestamp=ts)
+    bob.ok("reactions.add", channel=channel, timestamp=first, name="eyes")
+    reactions = [{"name": "eyes", "users": [bob.id], "count": 1}]
     ann.fails("already_pinned", "pins.add", channel=channel, timestamp=first)
     items = ann.ok("pins.list", channel=channel)["items"]
     assert [(item["message"]["ts"], item["message"]["pinned_to"]) for item in items] == [(ts, [channel]) for ts in (reply, second, first)]
@@ -17,6 +20,12 @@ def test_a_pin(workspace):
                for item in items)
     history = ann.ok("channels.history", channel=channel)
     assert history["pin_count"] == 3 and all(m.get("pinned_to") == [channel] for m in history["messages"] if m["ts"] in (first, second))
+    for events in (ann.ok("events.sync", since=position)["events"], ann.ok("channels.events", channel=channel, after_seq=0)["events"]):
+        posts = [event for event in events if event.get("ts") in (first, second, reply)]
+        assert [post["pinned_to"] for post in posts] == [[channel]] * 3 and [post.get("reactions") for post in posts] == [reactions, None, None]
+        pins = [event for event in events if event["type"] == "pin_added"]
+        assert [(pin["channel_id"], pin["pin_count"], pin["has_pins"]) for pin in pins] == [(channel, 1, True), (channel, 2, True), (channel, 3, True)]
+        assert {pin["pinned_info"]["pinned_by"] for pin in pins} == {bob.id}
     ann.ok("pins.remove", channel=channel, timestamp=first)
     ann.fails("no_pin", "pins.remove", channel=channel, timestamp=first)
     ann.ok("chat.delete", channel=channel, ts=second)

@@ -13,7 +13,8 @@ def profile_of(client, user):
 
 def test_a_profile_is_set_and_read(workspace):
     ann, bob = workspace.users(2)
-    change = {"title": "Cook", "first_name": "Ann", "display_name": "annie", "status_text": "at lunch", "status_emoji": ":pizza:",
+    change = {"title": "Cook", "first_name": "Ann", "last_name": "L\u00e9e", "display_name": "annie", "phone": "+49 30 1", "skype": "ann",
+              "pronouns": "she", "status_text": "at lunch", "status_emoji": ":pizza:",
               "status_expiration": 2000000000, "real_name": "Ann L\u00e9e", "fields": FIELDS, "image_24": "https://x.example", "email": "x"}
     with bob.socket() as socket:
         reply = ann.ok("users.profile.set", profile=change)["profile"]
@@ -80,6 +81,7 @@ def test_an_admin_changes_a_user(workspace):
                         ({"real_name": " "}, "invalid_arguments"), ({"email": "x" * 81}, "invalid_arguments"),
                         ({"is_admin": "x"}, "invalid_arguments")):
         admin.fails(error, "admin.users.update", user_id=ann.id, **args)
+    assert dict(admin.fails("user_not_found", "admin.users.update", user_id="U0000000000", name="x")) == {"ok": False, "error": "user_not_found"}
     bob.fails("no_permission", "admin.users.list")
     admin.ok("admin.users.update", user_id=bob.id, is_admin=True)
     wait_until(lambda: bob.call("admin.users.list")["ok"], what="bob to be an admin")

@@ -57,7 +57,11 @@ def test_at_most_ten_frames_a_second(room):
 
 def test_one_message_counts_once(room):
     ann, bob, channel = room
-    place = {"channel": channel, "ts": ann.ok("chat.startStream", channel=channel)["ts"]}
+    position = bob.ok("unread.sync")["position"]
+    place = {"channel": channel, "ts": ann.ok("chat.startStream", channel=channel, client_msg_id="once")["ts"]}
+    again = ann.ok("chat.startStream", channel=channel, client_msg_id="once")
+    assert (again["ts"], again["is_duplicate"]) == (place["ts"], True)
+    assert [event["streaming_state"] for event in bob.ok("events.sync", since=position)["events"]] == ["in_progress"]
     ann.ok("chat.appendStream", **place, markdown_text="x")
     assert bob.unread(channel) == 1
     ann.ok("chat.stopStream", **place)

@@ -17,7 +17,7 @@ from tests.openapi.conftest import OPENAPI
 SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"
 EXPLAINED = yaml.safe_load((OPENAPI / "fuzz" / "explained.yaml").read_text(encoding="utf-8"))
 # They may end the token of all other calls: these are tried with one of their own.
-ENDING = ("authRevoke", "adminUsersSetActive", "adminTokensRevoke")
+ENDING = ("authRevoke", "adminUsersSetActive", "adminUsersRevokeTokens", "adminTokensRevoke")
 MODES = {"slack": [], "http": ["--header", "X-Tidings-Errors: http"]}
 
 

@@ -106,6 +106,9 @@ def members_seen(document, schema, value, found, name=None):
         for member in schema.get("properties", {}).keys() & value.keys():
             found.add((name, member))
             members_seen(document, schema["properties"][member], value[member], found)
+        if isinstance(schema.get("additionalProperties"), dict):
+            for member in value.keys() - schema.get("properties", {}).keys():
+                members_seen(document, schema["additionalProperties"], value[member], found)
     elif isinstance(value, list) and "items" in schema:
         for item in value:
             members_seen(document, schema["items"], item, found)
