@@ -226,7 +226,7 @@ def test_other_methods_fail_at_once(web, room):
     ann, _, _ = room
     client = web(ann)
     assert client.fails("apiCall", "no.suchMethod", {})["data"]["error"] == "unknown_method"
-    assert client.fails("call", "files.list", {})["code"] == "slack_webapi_platform_error"
+    assert client.fails("call", "search.messages", {})["code"] == "slack_webapi_platform_error"
 
 
 @pytest.mark.parametrize("token, error", [("xoxp-nobody-has-this-one", "invalid_auth"), ("revoked", "token_revoked")])
