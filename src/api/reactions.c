@@ -222,9 +222,11 @@ void reactions_list(struct invocation *invocation)
 {
     struct reactions_page *page = take_reactions_page(invocation);
     struct params params = {0};
-    const char *user_id = invocation->actor->user_id;
 
-    if (!page || (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id)))
+    if (!page)
+        return;
+    const char *user_id = invocation->actor->user_id;
+    if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, invocation->actor->user_id);
