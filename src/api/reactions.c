@@ -137,7 +137,7 @@ static bool take_page_start(struct invocation *invocation, struct reactions_page
     page->before_ts = INT64_MAX;
     if (!take_cursor(invocation, "rl1", &text))
         return false;
-    if (!text || sscanf(text, "%18" SCNd64 ".%40[A-Z0-9]%c", &page->before_ts, page->before_channel,
+    if (!text || sscanf(text, "%18" SCNd64 ".%20[A-Z0-9]%c", &page->before_ts, page->before_channel,
                         &end) == 2)
         return true;
     invocation_fail_message(invocation, -ERROR_INVALID_CURSOR,
