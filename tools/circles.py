@@ -32,7 +32,8 @@ def symbols(directory):
         for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, name = line.split()[-2:]
             (used if kind == "U" else defined if kind in DEFINES else set()).add(name)
-        source = Path(*path.parts[path.parts.index("src") + 1:]).with_suffix("").with_suffix("")
+        parts = path.relative_to(directory).parts  # a checkout may itself be in a directory src
+        source = Path(*parts[parts.index("src") + 1:]).with_suffix("").with_suffix("")
         found[source] = (defined, used)
     return found
 
