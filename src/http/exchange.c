@@ -66,7 +66,7 @@ struct exchange *exchange_new(struct http_connection *connection, const struct e
     struct exchange *exchange = exchange_alloc(server);
     if (!exchange)
         return NULL;
-    memset(&exchange->link, 0, sizeof *exchange - offsetof(struct exchange, link));
+    memset(&exchange->link, 0, offsetof(struct exchange, upload) - offsetof(struct exchange, link));
     request_init(&exchange->request, settings->reply_max_bytes, ops->send);
     list_init(&exchange->link);
     exchange->tag = TAG(exchange);

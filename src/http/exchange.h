@@ -64,14 +64,14 @@ struct exchange {
     bool is_streamed;      // the body is not read by the loop
     bool is_sending;       // the thread of transfers sends the reply
     struct file_transfer transfer;
-    struct upload_body upload;
     struct body_sink *sink;
     request_streamed_fn *streamed_fn;
     void *streamed_arg;
     int file_fd; // of the reply; negative: not open
     int64_t file_at;
     int64_t file_end;
-    char content_range[80]; // "": none
+    char content_range[80];    // "": none
+    struct upload_body upload; // last: too large to be cleared for each request
 };
 
 // Creates the exchange of a connection. NULL if out of memory.

@@ -101,7 +101,8 @@ static void transfers_serve(struct transfer_thread *thread)
         const struct file_transfer *transfer = LIST_ITEM(link, struct file_transfer, link);
         fds[count++] = (struct pollfd){.fd = transfer->fd, .events = transfer->events};
     }
-    if (poll(fds, count, TICK_MS) > 0 && fds[0].revents)
+    int timeout_ms = list_is_empty(&thread->active) ? -1 : TICK_MS;
+    if (poll(fds, count, timeout_ms) > 0 && fds[0].revents)
         (void)!read(thread->wake_fd, &woken, sizeof woken);
     count = 1;
     LIST_FOREACH(link, &thread->active)
