@@ -30,6 +30,18 @@ static inline bool list_is_empty(const struct list *list)
     return list->next == list;
 }
 
+// Visits all items.
+static inline size_t list_length(const struct list *list)
+{
+    size_t length = 0;
+
+    LIST_FOREACH(link, list)
+    {
+        length++;
+    }
+    return length;
+}
+
 // `link` must not be in a list: it is all-zero, initialised by list_init(), or removed.
 static inline void list_append(struct list *list, struct list *link)
 {

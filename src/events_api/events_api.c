@@ -175,16 +175,6 @@ static void deliveries_free(struct list *deliveries)
     }
 }
 
-static int64_t length_of(const struct list *list)
-{
-    int64_t length = 0;
-    LIST_FOREACH(link, list)
-    {
-        length++;
-    }
-    return length;
-}
-
 static void outcome_aside(const struct delivery *delivery)
 {
     log_row_aside("events_api", "rejected by Postgres",
@@ -213,7 +203,7 @@ static void settle(struct events_api *events_api)
         }
         if (is_rejected)
             outcome_aside(LIST_ITEM(part.next, struct delivery, link));
-        events_api->count -= length_of(&part);
+        events_api->count -= (int64_t)list_length(&part);
         deliveries_free(&part);
         atomic_store(&events_api->wanted, true); // there is room, and a retry may be due
     }

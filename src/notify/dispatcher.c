@@ -306,17 +306,6 @@ static void ready_send(struct dispatcher *dispatcher, struct list *ready, size_t
     }
 }
 
-static size_t length_of(const struct list *list)
-{
-    size_t length = 0;
-
-    LIST_FOREACH(link, list)
-    {
-        length++;
-    }
-    return length;
-}
-
 // Takes devices that are due. An app gets at most half of the free slots, so that a few slow apps
 // leave room for others.
 static void take(struct dispatcher *dispatcher, int64_t now_ms)
@@ -343,7 +332,7 @@ static void take(struct dispatcher *dispatcher, int64_t now_ms)
     } else if (r == most) {
         dispatcher->take_at_ms = now_ms;
     }
-    ready_send(dispatcher, &ready, length_of(&ready));
+    ready_send(dispatcher, &ready, list_length(&ready));
 }
 
 // Moves answered turns to the settled ones. Returns whether the thread was woken for new work.
@@ -400,7 +389,7 @@ static void settle(struct dispatcher *dispatcher)
             outcome_aside(LIST_ITEM(part.next, struct device_turn, link));
         else if (r < 0)
             log_write(LOG_ERROR, "notify", "cannot store push results: %s", error_code(r));
-        dispatcher->count -= (int64_t)length_of(&part);
+        dispatcher->count -= (int64_t)list_length(&part);
         turns_free(&part);
         dispatcher->take_at_ms = 0; // there is room, and more may be due
     }
