@@ -28,17 +28,6 @@ def environment(tmp_path_factory, recorder):
         "TIDINGS_UPLOAD_KEEP_S": str(KEEP_S), "TIDINGS_FILES_SWEEP_S": "1", "TIDINGS_BODY_TIMEOUT_MS": "2000"}, recorder=recorder))
 
 
-@pytest.fixture
-def workspace(environment):
-    return environment.workspace()
-
-
-@pytest.fixture
-def room(workspace):
-    ann, bob = workspace.users(2)
-    return ann, bob, workspace.channel(ann, bob)
-
-
 def announce(user, data, name="a.png", **args):
     made = user.ok("files.getUploadURLExternal", filename=name, length=len(data), **args)
     return made["file_id"], made["upload_url"]
