@@ -93,7 +93,7 @@ BEGIN
         RETURN QUERY SELECT 'name_taken', NULL::text, NULL::text;
         RETURN;
     END IF;
-    RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u, true) || '}', '{"user":' || user_reply(u, false) || '}'
+    RETURN QUERY SELECT NULL::text, '{"user":' || user_reply(u, true) || '}', user_change_object(u)
     FROM users u WHERE u.id = new_id;
 END $$;
 

@@ -143,7 +143,7 @@ BEGIN
     workspace := u.workspace_id;
     reply := format('{"expires_at":%s,"user":%s,"workspace":%s}', expires, user_reply(u, true),
                     (SELECT json_build_object('id', w.id, 'name', w.name, 'domain', w.domain) FROM workspaces w WHERE w.id = u.workspace_id));
-    changed := CASE WHEN happened IS NOT NULL THEN '{"user":' || user_reply(u, false) || '}' END;
+    changed := CASE WHEN happened IS NOT NULL THEN user_change_object(u) END;
     RETURN NEXT;
 END $$;
 

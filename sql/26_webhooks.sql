@@ -27,7 +27,7 @@ BEGIN
     INSERT INTO webhooks AS w (id, digest, workspace_id, user_id, channel_id, name, icon_url, icon_emoji)
     VALUES (new_id, path_digest, workspace, bot, channel, shown_name, shown_url, shown_emoji) RETURNING * INTO made;
     RETURN QUERY SELECT NULL::text, webhook_object(made)::text, members_add(outbox_id, channel, ARRAY[bot], caller),
-                        '{"user":' || user_reply(u, false) || '}' FROM users u WHERE u.id = bot;
+                        user_change_object(u) FROM users u WHERE u.id = bot;
 END $$;
 
 CREATE FUNCTION webhooks_list(workspace text) RETURNS TABLE (error text, reply text) LANGUAGE sql STABLE AS $$
@@ -40,7 +40,6 @@ CREATE FUNCTION webhooks_delete(outbox_id text, workspace text, webhook text)
 RETURNS TABLE (error text, reply text, told boolean, changed text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     gone webhooks;
-    object text;
 BEGIN
     PERFORM 1 FROM channels c WHERE c.id = (SELECT w.channel_id FROM webhooks w WHERE w.id = webhook AND (w.workspace_id = workspace) IS TRUE)
     FOR NO KEY UPDATE;
@@ -51,6 +50,6 @@ BEGIN
     END IF;
     told := member_remove(outbox_id, gone.channel_id, gone.user_id);
     UPDATE users u SET active = false, updated = extract(epoch FROM now())::bigint WHERE u.id = gone.user_id
-    RETURNING user_reply(u, false) INTO object;
-    RETURN QUERY SELECT NULL::text, '{}'::text, told, '{"user":' || object || '}';
+    RETURNING user_change_object(u) INTO changed;
+    RETURN QUERY SELECT NULL::text, '{}'::text, told, changed;
 END $$;

@@ -35,6 +35,9 @@ enum {
 // none.
 enum jwt_algorithm jwt_algorithm_find(const char *name);
 
+// Reads a list of names, "RS256,ES256". False: there are unknown ones, which are left out.
+bool jwt_algorithms_parse(const char *list, unsigned *ret_algorithms);
+
 const char *jwt_algorithm_name(enum jwt_algorithm algorithm);
 
 // The name of the algorithm's digest for OpenSSL; NULL: EdDSA, which has its own.

@@ -58,15 +58,6 @@ static void token_make_bots(char *token)
     token[3] = 'b';
 }
 
-// Whether the first row reports success. False: the error was replied.
-static bool change_done(struct invocation *invocation, const struct result *result)
-{
-    if (result_rows(result) > 0 && result_is_null(result, 0, 0))
-        return true;
-    invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
-    return false;
-}
-
 // Writes the members of a JSON object built by Postgres.
 static void members_write(struct json_writer *w, const struct result *result, int column)
 {
@@ -81,7 +72,7 @@ static void workspace_answer(struct invocation *invocation, const struct result 
 {
     const struct new_token *token = CAST(new_token, invocation->state);
 
-    if (!change_done(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
     members_write(w, result, 1);
@@ -190,7 +181,7 @@ static void token_answer(struct invocation *invocation, const struct result *res
 {
     struct new_token *token = CAST(new_token, invocation->state);
 
-    if (!change_done(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
     if (strcmp(result_text(result, 0, 1), "bot") == 0)
@@ -346,7 +337,7 @@ static void app_answer(struct invocation *invocation, const struct result *resul
 {
     const struct new_token *token = CAST(new_token, invocation->state);
 
-    if (!change_done(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "app");
@@ -373,14 +364,8 @@ static void secret_write(const struct secrets *secrets, const struct new_token *
 
 static bool take_events_url(struct invocation *invocation, const char **ret_url)
 {
-    if (!take_optional_word(invocation, "events_url", ret_url))
-        return false;
-    if (!*ret_url || url_is_good(*ret_url))
-        return true;
-    invocation_fail_message(
-        invocation, -ERROR_INVALID_ARGUMENTS,
-        "events_url: must be an http:// or https:// URL of at most %d characters", URL_MAX);
-    return false;
+    return take_optional_word(invocation, "events_url", ret_url) &&
+           url_check(invocation, "events_url", *ret_url);
 }
 
 // Reads the app's subscribed events as "a,b"; "": all events.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arguments that several methods of admin.* have.
+// What several methods of admin.* have in common.
 #include "admin_arguments.h"
 #include "scopes.h"
 
@@ -19,6 +19,26 @@ bool take_resource_name(struct invocation *invocation, const char **ret_name)
                             "name: must be 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'",
                             RESOURCE_NAME_MAX);
     return false;
+}
+
+void invocation_list_resources(struct invocation *invocation, const struct statement *statement)
+{
+    struct params params = {0};
+
+    params_text(&params, invocation->actor->workspace_id);
+    invocation_read(invocation, STORE_LIST, statement, &params);
+}
+
+void invocation_delete_resource(struct invocation *invocation, const struct statement *statement)
+{
+    struct params params = {0};
+    const char *name;
+
+    if (!take_resource_name(invocation, &name))
+        return;
+    params_text(&params, invocation->actor->workspace_id);
+    params_text(&params, name);
+    invocation_change(invocation, statement, &params, false);
 }
 
 bool take_scopes(struct invocation *invocation, char *ret_scopes)

@@ -87,7 +87,6 @@ void auth_test(struct invocation *invocation)
 {
     struct params params = {0};
 
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     invocation_query(invocation, STORE_READ, &AUTH_TEST, &params, auth_answer);
 }

@@ -165,23 +165,6 @@ static void algorithms_write(unsigned algorithms, char ret_text[ALGORITHMS_SIZE]
                                  length > 0 ? "," : "", jwt_algorithm_name((enum jwt_algorithm)i));
 }
 
-// 0: there is an unknown one.
-static unsigned algorithms_parse(const char *list)
-{
-    unsigned algorithms = 0;
-    char name[ALGORITHMS_SIZE];
-
-    for (size_t length; *list != '\0'; list += length + (list[length] == ',')) {
-        length = strcspn(list, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, list);
-        enum jwt_algorithm found = jwt_algorithm_find(name);
-        if (found == JWT_ALGORITHM_MAX)
-            return 0;
-        algorithms |= 1U << found;
-    }
-    return algorithms;
-}
-
 // Those that are asked for, or else all that new keys are good for.
 static bool take_algorithms(struct invocation *invocation, struct provider_change *change)
 {
@@ -189,8 +172,9 @@ static bool take_algorithms(struct invocation *invocation, struct provider_chang
 
     if (!take_list(invocation, "algs", list, sizeof list))
         return false;
-    unsigned algorithms = algorithms_parse(list);
-    if (list[0] != '\0' && (algorithms == 0 || (algorithms & ~change->allowed) != 0)) {
+    unsigned algorithms;
+    bool are_good = jwt_algorithms_parse(list, &algorithms) && (algorithms & ~change->allowed) == 0;
+    if (!are_good) {
         char allowed[ALGORITHMS_SIZE];
         algorithms_write(change->allowed, allowed);
         invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
@@ -371,20 +355,10 @@ void admin_auth_providers_update(struct invocation *invocation)
 
 void admin_auth_providers_list(struct invocation *invocation)
 {
-    struct params params = {0};
-
-    params_text(&params, invocation->actor->workspace_id);
-    invocation_change(invocation, &LIST, &params, false);
+    invocation_list_resources(invocation, &LIST);
 }
 
 void admin_auth_providers_delete(struct invocation *invocation)
 {
-    struct params params = {0};
-    const char *name;
-
-    if (!take_resource_name(invocation, &name))
-        return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, name);
-    invocation_change(invocation, &DELETE, &params, false);
+    invocation_delete_resource(invocation, &DELETE);
 }

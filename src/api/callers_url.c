@@ -64,6 +64,16 @@ bool url_is_good(const char *url)
     return is_host_and_port(host, length);
 }
 
+bool url_check(struct invocation *invocation, const char *name, const char *url)
+{
+    if (!url || url_is_good(url))
+        return true;
+    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
+                            "%s: must be an http:// or https:// URL of at most %d characters", name,
+                            URL_MAX);
+    return false;
+}
+
 static void addresses_free(struct addrinfo **addresses)
 {
     if (*addresses)

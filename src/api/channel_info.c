@@ -186,8 +186,7 @@ static void info_ask(struct invocation *invocation)
 {
     struct params params = {0};
 
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, request_arg(invocation->request, "channel"));
     invocation_query(invocation, STORE_READ, &INFO, &params, info_answer);
 }

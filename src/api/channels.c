@@ -217,8 +217,7 @@ void channels_list(struct invocation *invocation)
     if (!take_page(invocation, "c1", "CGD", &after) || !take_optional_types(invocation, &types) ||
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_int(&params, types);
     params_bool(&params, exclude_archived);
     params_text(&params, after);
@@ -256,8 +255,7 @@ void channels_members(struct invocation *invocation)
 
     if (!take_channel(invocation, &channel_id) || !take_page(invocation, "m1", "UW", &after))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     params_text(&params, after);
     params_int(&params, paging_rows_wanted(invocation));

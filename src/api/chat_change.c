@@ -32,10 +32,8 @@ enum { COLUMN_ERROR, COLUMN_SEQ, COLUMN_EVENT_TS, COLUMN_MESSAGE };
 // Whether the change succeeded; submits its outbox row. False: the error was replied.
 static bool change_done(struct invocation *invocation, const struct result *result)
 {
-    if (result_rows(result) == 0 || !result_is_null(result, 0, COLUMN_ERROR)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    if (!invocation_succeeded(invocation, result))
         return false;
-    }
     invocation->api->options.on_committed(invocation->api->options.arg, invocation->outbox_id);
     return true;
 }

@@ -28,10 +28,8 @@ static void link_answer(struct invocation *invocation, const struct result *resu
 {
     const char *channel_id = request_arg(invocation->request, "channel");
 
-    if (!result_is_null(result, 0, 0)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     if (result_is_null(result, 0, 1)) {
         invocation_fail(invocation, -ERROR_MESSAGE_NOT_FOUND);
         return;
@@ -51,8 +49,7 @@ void chat_get_permalink(struct invocation *invocation)
     if (!take_channel(invocation, &channel_id) ||
         !take_ts(invocation, "message_ts", -ERROR_INVALID_TIMESTAMP, &ts))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     params_int(&params, ts);
     invocation_query(invocation, STORE_READ, &LINKED, &params, link_answer);
@@ -191,8 +188,7 @@ static void destination_found(void *arg, int r, const char *channel_id)
         return;
     }
     snprintf(ephemeral->channel_id, sizeof ephemeral->channel_id, "%s", channel_id);
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, ephemeral->channel_id);
     params_text(&params, ephemeral->user_id);
     params_int(&params, ephemeral->thread_ts);

@@ -146,8 +146,7 @@ static void device_register(struct invocation *invocation, const struct device_a
 
     if (!take_locale(invocation, &locale) || !take_preview(invocation, &preview))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, app);
     params_text(&params, push_platform_name(address->platform));
     params_text(&params, device_id);
@@ -202,7 +201,6 @@ void devices_list(struct invocation *invocation)
 {
     struct params params = {0};
 
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     invocation_change(invocation, &LIST, &params, false);
 }

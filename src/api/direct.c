@@ -86,8 +86,7 @@ static bool take_channel_params(struct invocation *invocation, struct params *pa
 
     if (!take_channel(invocation, &channel_id))
         return false;
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
+    invocation_caller_params(invocation, params);
     params_text(params, channel_id);
     return true;
 }

@@ -17,7 +17,6 @@ enum {
     FILES_OF_MESSAGE_MAX = 10,
     ALT_TXT_MAX = 1000,
     SIGNED_S = 600,
-    SECRET_IDS = 3, // of 51 random bits each
     URL_SIZE = 1024,
     LIST_FIRST = 100,
     LIST_MAX = 1000,
@@ -43,7 +42,7 @@ static const struct statement SIGN = {"files_sign",
 struct secret_url {
     uint32_t tag;
     char id[ID_SIZE];
-    char secret[UPLOAD_SECRET_SIZE];
+    char secret[ID_SECRET_SIZE];
 };
 
 // Files being completed and shared.
@@ -51,7 +50,6 @@ struct completion {
     uint32_t tag;
     char ids[IDS_SIZE];
     char key[IDS_SIZE + ID_SIZE + 8];
-    char *objects;
 };
 
 bool files_are_on(struct invocation *invocation)
@@ -60,17 +58,6 @@ bool files_are_on(struct invocation *invocation)
         return true;
     invocation_fail(invocation, -ERROR_FILES_DISABLED);
     return false;
-}
-
-void files_secret_make(char *ret_secret, char *ret_digest)
-{
-    size_t length = 0;
-    for (int i = 0; i < SECRET_IDS; i++) {
-        char part[ID_SIZE];
-        id_make('S', part);
-        length += (size_t)snprintf(ret_secret + length, UPLOAD_SECRET_SIZE - length, "%s", part);
-    }
-    digest_sha256_hex(ret_secret, length, ret_digest);
 }
 
 static struct secret_url *secret_url_new(struct invocation *invocation, char *ret_digest)
@@ -83,14 +70,9 @@ static struct secret_url *secret_url_new(struct invocation *invocation, char *re
     }
     invocation->state = made;
     request_set_secret(invocation->request);
-    files_secret_make(made->secret, ret_digest);
+    id_make_secret(made->secret);
+    digest_sha256_hex(made->secret, strlen(made->secret), ret_digest);
     return made;
-}
-
-static void params_caller(const struct invocation *invocation, struct params *params)
-{
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
 }
 
 static void params_base(const struct invocation *invocation, struct params *params)
@@ -101,21 +83,12 @@ static void params_base(const struct invocation *invocation, struct params *para
     params_text(params, base);
 }
 
-// Replies with the first column's error, if it has one.
-static bool rows_are_good(struct invocation *invocation, const struct result *result)
-{
-    if (result_rows(result) > 0 && result_is_null(result, 0, 0))
-        return true;
-    invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
-    return false;
-}
-
 static void url_write(struct invocation *invocation, struct json_writer *w, const char *key,
                       const char *path, const char *secret)
 {
     char url[URL_SIZE];
 
-    invocation_base_url(invocation, url, sizeof url - UPLOAD_SECRET_SIZE - 32);
+    invocation_base_url(invocation, url, sizeof url - ID_SECRET_SIZE - 32);
     size_t length = strlen(url);
     snprintf(url + length, sizeof url - length, "%s%s", path, secret);
     json_key_string(w, key, url);
@@ -125,7 +98,7 @@ static void announced(struct invocation *invocation, const struct result *result
 {
     const struct secret_url *made = CAST(secret_url, invocation->state);
 
-    if (!rows_are_good(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
     url_write(invocation, w, "upload_url", "upload/v1/", made->secret);
@@ -179,7 +152,7 @@ void files_get_upload_url_external(struct invocation *invocation)
     if (!made)
         return;
     id_make('F', made->id);
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, made->id);
     params_text(&params, digest);
     params_text(&params, name);
@@ -204,7 +177,7 @@ static void completed(struct invocation *invocation, const struct result *result
     struct completion *completion = CAST(completion, invocation->state);
     const char *channel = request_arg(invocation->request, "channel");
 
-    if (!rows_are_good(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     if (!channel || channel[0] == '\0') {
         files_complete_reply(invocation, result_text(result, 0, 1));
@@ -309,7 +282,7 @@ void files_complete_upload_external(struct invocation *invocation)
         return;
     }
     invocation->state = completion;
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     if (!take_files(invocation, completion, &params)) {
         params_done(&params);
         return;
@@ -331,10 +304,10 @@ void files_info(struct invocation *invocation)
 
     if (!take_file(invocation, &file_id))
         return;
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, file_id);
     params_base(invocation, &params);
-    invocation_change(invocation, &INFO, &params, false);
+    invocation_read(invocation, STORE_READ, &INFO, &params);
 }
 
 void files_list(struct invocation *invocation)
@@ -353,7 +326,7 @@ void files_list(struct invocation *invocation)
         !take_optional_int(invocation, "count", -ERROR_INVALID_LIMIT, 1, LIST_MAX, &count) ||
         !take_optional_int(invocation, "page", -ERROR_INVALID_ARGUMENTS, 1, PAGE_MAX, &page))
         return;
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     params_text(&params, user_id);
     params_int(&params, from);
@@ -361,7 +334,7 @@ void files_list(struct invocation *invocation)
     params_int(&params, count);
     params_int(&params, page);
     params_base(invocation, &params);
-    invocation_change(invocation, &LIST, &params, false);
+    invocation_read(invocation, STORE_LIST, &LIST, &params);
 }
 
 void files_delete(struct invocation *invocation)
@@ -371,7 +344,7 @@ void files_delete(struct invocation *invocation)
 
     if (!take_file(invocation, &file_id))
         return;
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_bool(&params, invocation->actor->is_admin);
     params_text(&params, file_id);
     invocation_change(invocation, &DELETE, &params, false);
@@ -381,7 +354,7 @@ static void file_signed(struct invocation *invocation, const struct result *resu
 {
     const struct secret_url *made = CAST(secret_url, invocation->state);
 
-    if (!rows_are_good(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     struct json_writer *w = invocation_open(invocation);
     url_write(invocation, w, "url", "files-signed/", made->secret);
@@ -400,7 +373,7 @@ void files_sign(struct invocation *invocation)
         return;
     if (!secret_url_new(invocation, digest))
         return;
-    params_caller(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, file_id);
     params_text(&params, digest);
     params_int(&params, SIGNED_S);

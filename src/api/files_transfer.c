@@ -225,8 +225,7 @@ static void file_open(struct invocation *invocation, const char *file_id, const 
 {
     struct params params = {0};
 
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, file_id);
     params_text(&params, digest);
     invocation_query(invocation, STORE_READ, &OPEN, &params, file_found);

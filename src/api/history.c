@@ -125,22 +125,12 @@ static void span_params(const struct invocation *invocation, struct params *para
 {
     const struct span *span = CAST(span, invocation->state);
 
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
+    invocation_caller_params(invocation, params);
     params_text(params, span->channel_id);
     params_int(params, span->after);
     params_int(params, span->before);
     params_int(params, span->limit + 1);
     params_bool(params, invocation->actor->type == 'u');
-}
-
-// Whether the caller may read the channel. False: the error was replied.
-static bool reading_allowed(struct invocation *invocation, const struct result *result)
-{
-    if (result_rows(result) > 0 && result_is_null(result, 0, COLUMN_ERROR))
-        return true;
-    invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
-    return false;
 }
 
 static void row_write(struct json_writer *w, const struct invocation *invocation,
@@ -190,7 +180,7 @@ static void history_answer(struct invocation *invocation, const struct result *r
 {
     const struct span *span = CAST(span, invocation->state);
 
-    if (!reading_allowed(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     int rows = result_is_null(result, 0, COLUMN_MESSAGE) ? 0 : result_rows(result);
     // A page omits the oldest rows when reading downward, the newest when reading upward.
@@ -241,7 +231,7 @@ static void replies_answer(struct invocation *invocation, const struct result *r
 {
     const struct span *span = CAST(span, invocation->state);
 
-    if (!reading_allowed(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     if (result_is_null(result, 0, COLUMN_MESSAGE)) {
         invocation_fail(invocation, -ERROR_THREAD_NOT_FOUND);
@@ -346,7 +336,7 @@ static void events_answer(struct invocation *invocation, const struct result *re
 {
     const struct event_span *span = CAST(event_span, invocation->state);
 
-    if (!reading_allowed(invocation, result))
+    if (!invocation_succeeded(invocation, result))
         return;
     int rows = result_is_null(result, 0, COLUMN_SEQ) ? 0 : result_rows(result);
     int64_t head_seq = result_int(result, 0, COLUMN_HEAD_SEQ);
@@ -385,8 +375,7 @@ void channels_events(struct invocation *invocation)
                            &span->after_seq) ||
         !take_limit(invocation, LIST_MAX, &span->limit))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     params_int(&params, span->after_seq);
     params_int(&params, span->limit + 1);

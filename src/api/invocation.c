@@ -62,12 +62,17 @@ void invocation_query(struct invocation *invocation, enum store_lane lane,
         store_call(store, lane, statement, params, rows_answer, invocation);
 }
 
+void invocation_caller_params(const struct invocation *invocation, struct params *params)
+{
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, invocation->actor->user_id);
+}
+
 void invocation_change_params(struct invocation *invocation, struct params *params)
 {
     id_make('O', invocation->outbox_id);
     params_text(params, invocation->outbox_id);
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
+    invocation_caller_params(invocation, params);
 }
 
 enum { COLUMN_ERROR, COLUMN_REPLY, COLUMN_TOLD };
@@ -148,21 +153,27 @@ void invocation_change(struct invocation *invocation, const struct statement *st
     invocation_query(invocation, STORE_WRITE, statement, params, change_answer);
 }
 
+bool invocation_succeeded(struct invocation *invocation, const struct result *result)
+{
+    if (result_rows(result) > 0 && result_is_null(result, 0, COLUMN_ERROR))
+        return true;
+    invocation_fail(invocation, result_rows(result) == 0
+                                    ? -ERROR_INTERNAL
+                                    : error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    return false;
+}
+
 static void read_answer(struct invocation *invocation, const struct result *result)
 {
-    if (result_rows(result) == 0)
-        invocation_fail(invocation, -ERROR_INTERNAL);
-    else if (!result_is_null(result, 0, COLUMN_ERROR))
-        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
-    else
+    if (invocation_succeeded(invocation, result))
         invocation_object(invocation, result_text(result, 0, COLUMN_REPLY),
                           result_length(result, 0, COLUMN_REPLY));
 }
 
-void invocation_read(struct invocation *invocation, const struct statement *statement,
-                     struct params *params)
+void invocation_read(struct invocation *invocation, enum store_lane lane,
+                     const struct statement *statement, struct params *params)
 {
-    invocation_query(invocation, STORE_READ, statement, params, read_answer);
+    invocation_query(invocation, lane, statement, params, read_answer);
 }
 
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
@@ -209,6 +220,18 @@ bool invocation_posted(struct invocation *invocation, const struct posted *poste
         return false;
     invocation_end(invocation);
     return true;
+}
+
+void invocation_objects(struct invocation *invocation, const char *key, const struct result *result)
+{
+    struct json_writer *w = invocation_open(invocation);
+
+    json_key(w, key);
+    json_open_array(w);
+    for (int row = 0; row < result_rows(result); row++)
+        json_raw(w, result_text(result, row, 0), result_length(result, row, 0));
+    json_close_array(w);
+    invocation_close(invocation);
 }
 
 void invocation_file(struct invocation *invocation, const struct reply_file *file)

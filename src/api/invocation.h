@@ -78,6 +78,8 @@ void invocation_query(struct invocation *invocation, enum store_lane lane,
 // Only inside `fn`: transfers ownership of the rows to the method, until result_free().
 struct result *invocation_take_rows(struct invocation *invocation);
 
+// Adds the caller's workspace and id.
+void invocation_caller_params(const struct invocation *invocation, struct params *params);
 // Adds the first parameters of a change: id of its outbox row, workspace, caller.
 void invocation_change_params(struct invocation *invocation, struct params *params);
 
@@ -87,8 +89,11 @@ void invocation_change(struct invocation *invocation, const struct statement *st
                        struct params *params, bool with_outbox);
 
 // Runs a statement that only reads, with the columns error and reply, and replies with its result.
-void invocation_read(struct invocation *invocation, const struct statement *statement,
-                     struct params *params);
+void invocation_read(struct invocation *invocation, enum store_lane lane,
+                     const struct statement *statement, struct params *params);
+// Whether the first row reports success: its first column, the error, is NULL. False: the error was
+// replied; no row is -ERROR_INTERNAL.
+NODISCARD bool invocation_succeeded(struct invocation *invocation, const struct result *result);
 
 // Likewise for a change that takes long in Postgres, with `with_outbox`: on STORE_MANY.
 void invocation_change_many(struct invocation *invocation, const struct statement *statement,
@@ -116,6 +121,9 @@ void invocation_close(struct invocation *invocation);
 // Ends a call from within the process with the message that was posted. False: the caller needs
 // JSON.
 NODISCARD bool invocation_posted(struct invocation *invocation, const struct posted *posted);
+// Replies with a list of the objects in the first column.
+void invocation_objects(struct invocation *invocation, const char *key,
+                        const struct result *result);
 void invocation_file(struct invocation *invocation, const struct reply_file *file);
 void invocation_object(struct invocation *invocation, const char *json, size_t length);
 void invocation_fail(struct invocation *invocation, int r);

@@ -91,26 +91,14 @@ static int keys_open(const struct jwt_login *login, const struct result *result,
     return key_set_read(text.data, text.length, KEY_SET_STRICT, ret_keys, &why);
 }
 
-static unsigned algorithms_read(const char *list)
-{
-    unsigned algorithms = 0;
-    char name[16];
-
-    for (size_t length; *list != '\0'; list += length + (list[length] == ',')) {
-        length = strcspn(list, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, list);
-        algorithms |= 1U << jwt_algorithm_find(name);
-    }
-    return algorithms;
-}
-
 static bool provider_verifies(const struct jwt_login *login, const struct result *result, int row)
 {
     CLEANUP_KEY_SET struct key_set *keys = NULL;
+    unsigned algorithms;
 
+    (void)jwt_algorithms_parse(result_text(result, row, PROVIDER_ALGS), &algorithms);
     return keys_open(login, result, row, &keys) == 0 &&
-           jwt_verify(login->jwt, keys, algorithms_read(result_text(result, row, PROVIDER_ALGS))) ==
-               0;
+           jwt_verify(login->jwt, keys, algorithms) == 0;
 }
 
 // The row of the provider that issued the JWT. -ERROR_INVALID_TOKEN: none did;

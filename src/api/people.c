@@ -55,13 +55,7 @@ static void many_answer(struct invocation *invocation, const struct result *resu
             return;
         }
     }
-    struct json_writer *w = invocation_open(invocation);
-    json_key(w, "users");
-    json_open_array(w);
-    for (int row = 0; row < result_rows(result); row++)
-        json_raw(w, result_text(result, row, 0), result_length(result, row, 0));
-    json_close_array(w);
-    invocation_close(invocation);
+    invocation_objects(invocation, "users", result);
 }
 
 // Replies with the list `users` instead of `user`, as requested by Slack's Go client.
@@ -172,8 +166,7 @@ void users_conversations(struct invocation *invocation)
         !take_optional_bool(invocation, "exclude_archived", &exclude_archived) ||
         !take_optional_bool(invocation, "exclude_muted", &exclude_muted))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, user_id);
     params_int(&params, types);
     params_bool(&params, exclude_archived);

@@ -59,10 +59,8 @@ static void pin_write(struct json_writer *w, const struct invocation *invocation
 
 static void list_answer(struct invocation *invocation, const struct result *result)
 {
-    if (!result_is_null(result, 0, COLUMN_ERROR)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "items");
     json_open_array(w);
@@ -80,8 +78,7 @@ void pins_list(struct invocation *invocation)
 
     if (!take_channel(invocation, &channel_id))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     invocation_query(invocation, STORE_READ, &LIST, &params, list_answer);
 }

@@ -28,13 +28,6 @@ static const struct statement SEARCH = {
 static const struct statement IDENTITY = {"users_identity",
                                           "SELECT error, reply FROM users_identity($1, $2)"};
 
-// Adds the workspace and the caller.
-static void caller_add(const struct invocation *invocation, struct params *params)
-{
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
-}
-
 void users_profile_get(struct invocation *invocation)
 {
     struct params params = {0};
@@ -42,10 +35,10 @@ void users_profile_get(struct invocation *invocation)
 
     if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
-    caller_add(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, user_id);
     params_bool(&params, actor_reads_email(invocation->actor));
-    invocation_read(invocation, &PROFILE_GET, &params);
+    invocation_read(invocation, STORE_READ, &PROFILE_GET, &params);
 }
 
 static bool profile_refuse(struct invocation *invocation, int r, const char *name, const char *what)
@@ -217,7 +210,7 @@ void users_profile_set(struct invocation *invocation)
         invocation_fail(invocation, -ERROR_MEMORY);
         return;
     }
-    caller_add(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, user_id);
     params_text(&params, text);
     params_text(&params, real_name);
@@ -232,21 +225,14 @@ void users_lookup_by_email(struct invocation *invocation)
 
     if (!take_text(invocation, "email", &email))
         return;
-    caller_add(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, email);
-    invocation_read(invocation, &BY_EMAIL, &params);
+    invocation_read(invocation, STORE_READ, &BY_EMAIL, &params);
 }
 
 static void search_answer(struct invocation *invocation, const struct result *result)
 {
-    struct json_writer *w = invocation_open(invocation);
-
-    json_key(w, "users");
-    json_open_array(w);
-    for (int row = 0; row < result_rows(result); row++)
-        json_raw(w, result_text(result, row, 0), result_length(result, row, 0));
-    json_close_array(w);
-    invocation_close(invocation);
+    invocation_objects(invocation, "users", result);
 }
 
 void users_search(struct invocation *invocation)
@@ -257,7 +243,7 @@ void users_search(struct invocation *invocation)
 
     if (!take_label(invocation, "query", &query) || !take_limit(invocation, SEARCH_MAX, &limit))
         return;
-    caller_add(invocation, &params);
+    invocation_caller_params(invocation, &params);
     params_text(&params, query);
     params_int(&params, limit);
     params_bool(&params, actor_reads_email(invocation->actor));
@@ -268,8 +254,8 @@ void users_identity(struct invocation *invocation)
 {
     struct params params = {0};
 
-    caller_add(invocation, &params);
-    invocation_read(invocation, &IDENTITY, &params);
+    invocation_caller_params(invocation, &params);
+    invocation_read(invocation, STORE_READ, &IDENTITY, &params);
 }
 
 // Slack's own settings of its clients, of which there are none here.
@@ -289,12 +275,8 @@ static bool take_image_url(struct invocation *invocation, const char **ret_url)
     *ret_url = NULL;
     if (!take_optional_text(invocation, "image_url", ret_url))
         return false;
-    if (!*ret_url || (*ret_url)[0] == '\0' || url_is_good(*ret_url))
-        return true;
-    invocation_fail_message(
-        invocation, -ERROR_INVALID_ARGUMENTS,
-        "image_url: must be an http:// or https:// URL of at most %d characters", URL_MAX);
-    return false;
+    bool is_given = *ret_url && (*ret_url)[0] != '\0';
+    return !is_given || url_check(invocation, "image_url", *ret_url);
 }
 
 static bool take_email(struct invocation *invocation, const char **ret_email)

@@ -294,20 +294,10 @@ void admin_push_apps_update(struct invocation *invocation)
 
 void admin_push_apps_list(struct invocation *invocation)
 {
-    struct params params = {0};
-
-    params_text(&params, invocation->actor->workspace_id);
-    invocation_change(invocation, &LIST, &params, false);
+    invocation_list_resources(invocation, &LIST);
 }
 
 void admin_push_apps_delete(struct invocation *invocation)
 {
-    struct params params = {0};
-    const char *name;
-
-    if (!take_resource_name(invocation, &name))
-        return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, name);
-    invocation_change(invocation, &DELETE, &params, false);
+    invocation_delete_resource(invocation, &DELETE);
 }

@@ -74,10 +74,8 @@ static void get_answer(struct invocation *invocation, const struct result *resul
 {
     struct message message;
 
-    if (!result_is_null(result, 0, COLUMN_ERROR)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     if (result_is_null(result, 0, COLUMN_MESSAGE)) {
         invocation_fail(invocation, -ERROR_MESSAGE_NOT_FOUND);
         return;
@@ -95,8 +93,7 @@ void reactions_get(struct invocation *invocation)
 
     if (!take_noted(invocation, &noted))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, noted.channel_id);
     params_int(&params, noted.ts);
     invocation_query(invocation, STORE_READ, &GET, &params, get_answer);
@@ -198,10 +195,8 @@ static void list_answer(struct invocation *invocation, const struct result *resu
     int rows = result_rows(result);
     int shown = rows > page->count ? (int)page->count : rows;
 
-    if (!result_is_null(result, 0, LIST_ERROR)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, LIST_ERROR)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     struct json_writer *w = invocation_open(invocation);
     json_key(w, "items");
     json_open_array(w);
@@ -228,8 +223,7 @@ void reactions_list(struct invocation *invocation)
     const char *user_id = invocation->actor->user_id;
     if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, user_id);
     params_int(&params, page->before_ts);
     params_text(&params, page->before_channel);

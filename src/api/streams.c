@@ -35,8 +35,7 @@ static bool take_message(struct invocation *invocation, struct params *params)
     if (!take_channel(invocation, &channel_id) ||
         !take_ts(invocation, "ts", -ERROR_INVALID_TIMESTAMP, &ts))
         return false;
-    params_text(params, invocation->actor->workspace_id);
-    params_text(params, invocation->actor->user_id);
+    invocation_caller_params(invocation, params);
     params_text(params, channel_id);
     params_int(params, ts);
     return true;
@@ -53,10 +52,8 @@ static void place_write(struct invocation *invocation)
 
 static void append_answer(struct invocation *invocation, const struct result *result)
 {
-    if (!result_is_null(result, 0, 0)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     if (!result_is_null(result, 0, 2))
         channel_publish(invocation, result_text(result, 0, 2), result_length(result, 0, 2));
     place_write(invocation);
@@ -101,10 +98,8 @@ static void text_answer(struct invocation *invocation, const struct result *resu
     CLEANUP(buffer_done) struct buffer text = BUFFER(SIZE_MAX);
     const char *rest = request_arg(invocation->request, "markdown_text");
 
-    if (!result_is_null(result, 0, 0)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     buffer_append(&text, result_text(result, 0, 1), result_length(result, 0, 1));
     buffer_append_text(&text, rest ? rest : "");
     if (text.length == 0)
@@ -138,10 +133,8 @@ static void status_answer(struct invocation *invocation, const struct result *re
     CLEANUP(buffer_done) struct buffer out = BUFFER(FRAME_MAX);
     struct json_writer w = json_writer_to(&out);
 
-    if (!result_is_null(result, 0, 0)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, 0)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     json_open_object(&w);
     json_key_string(&w, "type", "assistant_status");
     json_key_string(&w, "channel", invocation->channel_id);
@@ -174,8 +167,7 @@ void assistant_threads_set_status(struct invocation *invocation)
         return;
     }
     invocation->channel_id = channel_id;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, channel_id);
     invocation_query(invocation, STORE_READ, &STATUS, &params, status_answer);
 }

@@ -4,11 +4,12 @@
 #include "methods.h"
 
 #include "callers_url.h"
+#include "chat/emoji.h"
 #include "workspace_frames.h"
 
 #include <string.h>
 
-enum { EMOJI_MAX = 5000, EMOJI_NAME_MAX = 100 };
+enum { EMOJI_MAX = 5000 };
 
 static const struct statement TEAM = {"team_info", "SELECT error, reply FROM team_info($1)"};
 static const struct statement BOT = {"bots_info", "SELECT error, reply FROM bots_info($1, $2)"};
@@ -23,7 +24,7 @@ void team_info(struct invocation *invocation)
     struct params params = {0};
 
     params_text(&params, invocation->actor->workspace_id);
-    invocation_read(invocation, &TEAM, &params);
+    invocation_read(invocation, STORE_READ, &TEAM, &params);
 }
 
 // Without the argument: the caller, if that is a bot.
@@ -37,7 +38,7 @@ void bots_info(struct invocation *invocation)
         return;
     params_text(&params, invocation->actor->workspace_id);
     params_text(&params, bot_id);
-    invocation_read(invocation, &BOT, &params);
+    invocation_read(invocation, STORE_READ, &BOT, &params);
 }
 
 // There are no groups of users.
@@ -56,7 +57,7 @@ void emoji_list(struct invocation *invocation)
     struct params params = {0};
 
     params_text(&params, invocation->actor->workspace_id);
-    invocation_read(invocation, &EMOJI, &params);
+    invocation_read(invocation, STORE_READ, &EMOJI, &params);
 }
 
 static void emoji_changed(struct invocation *invocation, const struct result *result)
@@ -70,9 +71,7 @@ static bool take_emoji_name(struct invocation *invocation, const char *argument,
 {
     if (!take_text(invocation, argument, ret_name))
         return false;
-    size_t length = strlen(*ret_name);
-    if (length <= EMOJI_NAME_MAX &&
-        strspn(*ret_name, "abcdefghijklmnopqrstuvwxyz0123456789_'+-") == length)
+    if (emoji_name_is_plain(*ret_name, strlen(*ret_name)))
         return true;
     invocation_fail_message(
         invocation, -ERROR_INVALID_NAME,
@@ -94,14 +93,7 @@ static bool take_emoji(struct invocation *invocation, const char **ret_url, cons
     }
     if (!has_url)
         return take_emoji_name(invocation, "alias_for", ret_alias);
-    if (!take_text(invocation, "url", ret_url))
-        return false;
-    if (url_is_good(*ret_url))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "url: must be an http:// or https:// URL of at most %d characters",
-                            URL_MAX);
-    return false;
+    return take_text(invocation, "url", ret_url) && url_check(invocation, "url", *ret_url);
 }
 
 void admin_emoji_add(struct invocation *invocation)
@@ -111,8 +103,7 @@ void admin_emoji_add(struct invocation *invocation)
 
     if (!take_emoji_name(invocation, "name", &name) || !take_emoji(invocation, &url, &alias_for))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, name);
     params_text(&params, url);
     params_text(&params, alias_for);

@@ -215,8 +215,7 @@ void threads_list(struct invocation *invocation)
     *limit = LIMIT_DEFAULT;
     if (!take_list_page(invocation, &unread_only, limit, &page))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_bool(&params, unread_only);
     params_int(&params, page.as_of);
     params_bool(&params, page.unread != 0);

@@ -165,8 +165,7 @@ void dnd_info(struct invocation *invocation)
 
     if (invocation_has(invocation, "user") && !take_user(invocation, "user", &user_id))
         return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, invocation->actor->user_id);
+    invocation_caller_params(invocation, &params);
     params_text(&params, user_id);
     invocation_change(invocation, &DND_INFO, &params, false);
 }
@@ -181,7 +180,7 @@ void dnd_team_info(struct invocation *invocation)
     if (!take_ids(invocation, "users", "UW", -ERROR_USER_NOT_FOUND, DND_USERS_MAX, &params))
         return;
     params_close_array(&params);
-    invocation_read(invocation, &DND_TEAM, &params);
+    invocation_read(invocation, STORE_READ, &DND_TEAM, &params);
 }
 
 void dnd_set_snooze(struct invocation *invocation)

@@ -3,11 +3,12 @@
 // them. The secret is stored as a digest, and shown once.
 #include "methods.h"
 
+#include "admin_arguments.h"
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "callers_url.h"
-#include "user_frame.h"
+#include "workspace_frames.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,7 @@ enum {
     ICON_EMOJI_MAX = 100,
     URL_SIZE = 1024,
     BOT_NAME_SIZE = sizeof "webhook-" + ID_SIZE,
-    PATH_SIZE = 6 * ID_SIZE, // "T…/B…/secret"
-    SECRET_IDS = 3           // of 51 random bits each
+    PATH_SIZE = 3 * ID_SIZE + ID_SECRET_SIZE // "T…/B…/secret"
 };
 
 // A webhook being made.
@@ -47,6 +47,7 @@ enum { COLUMN_CHANNEL, COLUMN_NAME, COLUMN_ICON_URL, COLUMN_ICON_EMOJI };
 static struct new_webhook *webhook_prepare(struct invocation *invocation)
 {
     struct new_webhook *made = TAGGED_NEW(new_webhook);
+    char secret[ID_SECRET_SIZE];
 
     if (!made) {
         invocation_fail(invocation, -ERROR_MEMORY);
@@ -55,13 +56,9 @@ static struct new_webhook *webhook_prepare(struct invocation *invocation)
     invocation->state = made;
     request_set_secret(invocation->request);
     id_make('B', made->id);
-    int length = snprintf(made->path, sizeof made->path, "%s/%s/", invocation->actor->workspace_id,
-                          made->id);
-    for (int i = 0; i < SECRET_IDS; i++) {
-        char part[ID_SIZE];
-        id_make('S', part);
-        length += snprintf(made->path + length, sizeof made->path - (size_t)length, "%s", part);
-    }
+    id_make_secret(secret);
+    snprintf(made->path, sizeof made->path, "%s/%s/%s", invocation->actor->workspace_id, made->id,
+             secret);
     return made;
 }
 
@@ -70,14 +67,11 @@ static void webhook_created(struct invocation *invocation, const struct result *
     const struct new_webhook *made = CAST(new_webhook, invocation->state);
     char url[URL_SIZE];
 
-    if (!result_is_null(result, 0, COLUMN_ERROR)) {
-        invocation_fail(invocation, error_from_code(result_text(result, 0, COLUMN_ERROR)));
+    if (!invocation_succeeded(invocation, result))
         return;
-    }
     invocation_submit(invocation, 0);
-    user_frame_publish(invocation->api, invocation->actor->workspace_id, "team_join",
-                       result_text(result, 0, COLUMN_CHANGED),
-                       result_length(result, 0, COLUMN_CHANGED));
+    workspace_publish(invocation, "team_join", result_text(result, 0, COLUMN_CHANGED),
+                      result_length(result, 0, COLUMN_CHANGED));
     invocation_base_url(invocation, url, sizeof url - PATH_SIZE);
     size_t length = strlen(url);
     snprintf(url + length, sizeof url - length, "services/%s", made->path);
@@ -94,14 +88,8 @@ static void webhook_created(struct invocation *invocation, const struct result *
 
 static bool take_icon_url(struct invocation *invocation, const char **ret_url)
 {
-    if (!take_optional_word(invocation, "icon_url", ret_url))
-        return false;
-    if (!*ret_url || url_is_good(*ret_url))
-        return true;
-    invocation_fail_message(invocation, -ERROR_INVALID_ARGUMENTS,
-                            "icon_url: must be an http:// or https:// URL of at most %d characters",
-                            URL_MAX);
-    return false;
+    return take_optional_word(invocation, "icon_url", ret_url) &&
+           url_check(invocation, "icon_url", *ret_url);
 }
 
 static bool take_icon_emoji(struct invocation *invocation, const char **ret_emoji)
@@ -160,20 +148,14 @@ void admin_webhooks_create(struct invocation *invocation)
 
 void admin_webhooks_list(struct invocation *invocation)
 {
-    struct params params = {0};
-
-    params_text(&params, invocation->actor->workspace_id);
-    invocation_change(invocation, &LIST, &params, false);
+    invocation_list_resources(invocation, &LIST);
 }
 
 static void webhook_deleted(struct invocation *invocation, const struct result *result)
 {
-    const struct api_options *options = &invocation->api->options;
-
-    options->on_session_changed(options->arg, result_text(result, 0, COLUMN_ID));
-    user_frame_publish(invocation->api, invocation->actor->workspace_id, "user_change",
-                       result_text(result, 0, COLUMN_CHANGED),
-                       result_length(result, 0, COLUMN_CHANGED));
+    workspace_session_changed(invocation, result_text(result, 0, COLUMN_ID));
+    workspace_publish(invocation, "user_change", result_text(result, 0, COLUMN_CHANGED),
+                      result_length(result, 0, COLUMN_CHANGED));
 }
 
 void admin_webhooks_delete(struct invocation *invocation)

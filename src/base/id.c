@@ -91,6 +91,17 @@ void id_make(char prefix, char *ret_id)
     ret_id[ID_RANDOM_LENGTH + 1] = '\0';
 }
 
+void id_make_secret(char *ret_secret)
+{
+    char id[ID_SIZE];
+    size_t length = 0;
+
+    for (int i = 0; i < 3; i++) {
+        id_make('S', id);
+        length += (size_t)snprintf(ret_secret + length, ID_SECRET_SIZE - length, "%s", id);
+    }
+}
+
 void token_make(const char *prefix, char *ret_token)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

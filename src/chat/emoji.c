@@ -17,6 +17,11 @@ static size_t plain_length(const char *text, size_t length)
     return n;
 }
 
+bool emoji_name_is_plain(const char *text, size_t length)
+{
+    return length > 0 && length <= EMOJI_NAME_MAX && plain_length(text, length) == length;
+}
+
 bool emoji_name_is_valid(const char *text, size_t length)
 {
     size_t plain = plain_length(text, length);

@@ -2,6 +2,7 @@
 // The table of the algorithms that JWTs may be signed with.
 #include "login/jwt_algorithm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -23,6 +24,24 @@ enum jwt_algorithm jwt_algorithm_find(const char *name)
     while (found < JWT_ALGORITHM_MAX && strcmp(algorithms[found].name, name) != 0)
         found++;
     return (enum jwt_algorithm)found;
+}
+
+bool jwt_algorithms_parse(const char *list, unsigned *ret_algorithms)
+{
+    char name[16];
+    bool are_known = true;
+
+    *ret_algorithms = 0;
+    for (size_t length; *list != '\0'; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        enum jwt_algorithm found = jwt_algorithm_find(name);
+        if (found == JWT_ALGORITHM_MAX)
+            are_known = false;
+        else
+            *ret_algorithms |= 1U << found;
+    }
+    return are_known;
 }
 
 const char *jwt_algorithm_name(enum jwt_algorithm algorithm)
