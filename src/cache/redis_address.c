@@ -2,45 +2,107 @@
 // Resolves Redis' address without blocking, and connects to it.
 #include "redis_address.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+// More lookups that name servers have not answered are not begun.
+enum { RESOLVING_MAX = 32 };
+
 struct lookup {
+    uint32_t tag;
     struct url url;
-    struct addrinfo hints;
-    struct gaicb request;
-    bool running;
+    pthread_mutex_t lock; // guards what follows
+    pthread_cond_t resolved;
+    struct addrinfo *found;
+    bool running; // in the thread
+    bool left;    // by its owner: the thread frees it
 };
+
+static atomic_int resolving;
+
+static void lookup_delete(struct lookup *lookup)
+{
+    if (lookup->found)
+        freeaddrinfo(lookup->found);
+    pthread_cond_destroy(&lookup->resolved);
+    pthread_mutex_destroy(&lookup->lock);
+    TAGGED_FREE(lookup);
+}
+
+static void *lookup_run(void *arg)
+{
+    struct lookup *lookup = CAST(lookup, arg);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+    struct addrinfo *found = NULL;
+
+    (void)getaddrinfo(lookup->url.host, lookup->url.port, &hints, &found);
+    atomic_fetch_sub(&resolving, 1);
+    pthread_mutex_lock(&lookup->lock);
+    lookup->found = found;
+    lookup->running = false;
+    pthread_cond_signal(&lookup->resolved);
+    bool left = lookup->left;
+    pthread_mutex_unlock(&lookup->lock);
+    if (left)
+        lookup_delete(lookup);
+    return NULL;
+}
+
+static int lookup_start(struct lookup *lookup)
+{
+    pthread_t thread;
+
+    if (atomic_fetch_add(&resolving, 1) >= RESOLVING_MAX)
+        goto refuse;
+    lookup->running = true;
+    if (pthread_create(&thread, NULL, lookup_run, lookup) != 0)
+        goto refuse;
+    pthread_detach(thread);
+    return 0;
+refuse:
+    atomic_fetch_sub(&resolving, 1);
+    return -ERROR_UNAVAILABLE;
+}
+
+static void lookup_init(struct lookup *lookup, const struct url *url)
+{
+    pthread_condattr_t monotonic;
+
+    lookup->url = *url;
+    pthread_mutex_init(&lookup->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&lookup->resolved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
 
 int lookup_new(const struct url *url, struct lookup **ret_lookup)
 {
-    CLEANUP_FREE struct lookup *lookup = calloc(1, sizeof *lookup);
+    const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+    struct lookup *lookup = TAGGED_NEW(lookup);
     if (!lookup)
         return -ERROR_MEMORY;
-    lookup->url = *url;
-    lookup->hints = (struct addrinfo){.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
-    lookup->request = (struct gaicb){
-        .ar_name = lookup->url.host, .ar_service = lookup->url.port, .ar_request = &lookup->hints};
-    bool named = !url->path[0] &&
-                 getaddrinfo(url->host, url->port, &lookup->hints, &lookup->request.ar_result) != 0;
-    if (named) {
-        lookup->hints.ai_flags = AI_ADDRCONFIG;
-        struct gaicb *list[] = {&lookup->request};
-        if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0)
-            return -ERROR_UNAVAILABLE;
-        lookup->running = true;
-    }
-    *ret_lookup = TAKE(lookup);
-    return 0;
+    lookup_init(lookup, url);
+    bool named = !url->path[0] && getaddrinfo(url->host, url->port, &numeric, &lookup->found) != 0;
+    int r = named ? lookup_start(lookup) : 0;
+    if (r < 0)
+        lookup_delete(lookup);
+    else
+        *ret_lookup = lookup;
+    return r;
 }
 
 static int unix_address(const struct url *url, struct address *ret_address)
@@ -52,48 +114,47 @@ static int unix_address(const struct url *url, struct address *ret_address)
     return 1;
 }
 
-int lookup_poll(struct lookup *lookup, struct address *ret_addresses)
+int lookup_wait(struct lookup *lookup, int64_t timeout_ms, struct address *ret_addresses)
 {
+    struct timespec until;
+    int count = 0;
+
     if (lookup->url.path[0])
         return unix_address(&lookup->url, ret_addresses);
-    if (lookup->running) {
-        int r = gai_error(&lookup->request);
-        if (r == EAI_INPROGRESS)
-            return 0;
-        lookup->running = false;
-        if (r != 0)
-            return -ERROR_UNAVAILABLE;
-    }
-    int count = 0;
-    for (struct addrinfo *ai = lookup->request.ar_result; ai && count < ADDRESSES_MAX;
-         ai = ai->ai_next) {
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += timeout_ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lookup->lock);
+    while (timeout_ms > 0 && lookup->running)
+        if (pthread_cond_timedwait(&lookup->resolved, &lookup->lock, &until) != 0)
+            break;
+    bool running = lookup->running;
+    for (struct addrinfo *ai = lookup->found; ai && count < ADDRESSES_MAX; ai = ai->ai_next) {
         struct address *address = &ret_addresses[count++];
         *address = (struct address){.length = ai->ai_addrlen};
         memcpy(&address->storage, ai->ai_addr, ai->ai_addrlen);
     }
-    return count > 0 ? count : -ERROR_UNAVAILABLE;
+    pthread_mutex_unlock(&lookup->lock);
+    return count > 0 || running ? count : -ERROR_UNAVAILABLE;
 }
 
-int lookup_wait(struct lookup *lookup, int64_t timeout_ms, struct address *ret_addresses)
+int lookup_poll(struct lookup *lookup, struct address *ret_addresses)
 {
-    const struct gaicb *list[] = {&lookup->request};
-    struct timespec limit = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000};
-    if (lookup->running)
-        (void)gai_suspend(list, 1, &limit);
-    return lookup_poll(lookup, ret_addresses);
+    return lookup_wait(lookup, 0, ret_addresses);
 }
 
 void lookup_free(struct lookup *lookup)
 {
     if (!lookup)
         return;
-    const struct gaicb *list[] = {&lookup->request};
-    if (lookup->running && gai_cancel(&lookup->request) == EAI_NOTCANCELED)
-        while (gai_error(&lookup->request) == EAI_INPROGRESS)
-            (void)gai_suspend(list, 1, NULL);
-    if (lookup->request.ar_result)
-        freeaddrinfo(lookup->request.ar_result);
-    free(lookup);
+    pthread_mutex_lock(&lookup->lock);
+    bool running = lookup->running;
+    lookup->left = true;
+    pthread_mutex_unlock(&lookup->lock);
+    if (!running)
+        lookup_delete(lookup);
 }
 
 // The kernel also gives up on a peer that stops answering (TCP_USER_TIMEOUT).

@@ -314,6 +314,7 @@ def test_who_is_active_is_not_told(environment, pair, sockets):
     phone.wait_badge(2)
     assert phone.texts == told and metric(environment.instances[0], "tidings_push_skipped_total") > skipped
     socket.close()
+    wait_until(lambda: bob.ok("users.getPresence")["presence"] == "away", what="bob away")
     ann.post(channel, f"<@{bob.id}> good night")
     phone.wait_texts(*told, f"@{bob.name} good night")
 
