@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/wait.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 // More lookups that name servers have not answered are not begun.
@@ -79,14 +79,9 @@ refuse:
 
 static void lookup_init(struct lookup *lookup, const struct url *url)
 {
-    pthread_condattr_t monotonic;
-
     lookup->url = *url;
     pthread_mutex_init(&lookup->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lookup->resolved, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&lookup->resolved, NULL);
 }
 
 int lookup_new(const struct url *url, struct lookup **ret_lookup)
@@ -114,22 +109,13 @@ static int unix_address(const struct url *url, struct address *ret_address)
     return 1;
 }
 
-int lookup_wait(struct lookup *lookup, int64_t timeout_ms, struct address *ret_addresses)
+int lookup_poll(struct lookup *lookup, struct address *ret_addresses)
 {
-    struct timespec until;
     int count = 0;
 
     if (lookup->url.path[0])
         return unix_address(&lookup->url, ret_addresses);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += timeout_ms % 1000 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&lookup->lock);
-    while (timeout_ms > 0 && lookup->running)
-        if (pthread_cond_timedwait(&lookup->resolved, &lookup->lock, &until) != 0)
-            break;
     bool running = lookup->running;
     for (struct addrinfo *ai = lookup->found; ai && count < ADDRESSES_MAX; ai = ai->ai_next) {
         struct address *address = &ret_addresses[count++];
@@ -140,9 +126,15 @@ int lookup_wait(struct lookup *lookup, int64_t timeout_ms, struct address *ret_a
     return count > 0 || running ? count : -ERROR_UNAVAILABLE;
 }
 
-int lookup_poll(struct lookup *lookup, struct address *ret_addresses)
+int lookup_wait(struct lookup *lookup, int64_t timeout_ms, struct address *ret_addresses)
 {
-    return lookup_wait(lookup, 0, ret_addresses);
+    int64_t until_ms = clock_monotonic_ms() + timeout_ms;
+
+    pthread_mutex_lock(&lookup->lock);
+    while (lookup->running && wait_until(&lookup->resolved, &lookup->lock, until_ms))
+        continue;
+    pthread_mutex_unlock(&lookup->lock);
+    return lookup_poll(lookup, ret_addresses);
 }
 
 void lookup_free(struct lookup *lookup)
