@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { ID_LENGTH_MAX = 20, ID_SIZE = ID_LENGTH_MAX + 1, TS_SIZE = 18, TOKEN_SIZE = 64 };
-enum { ID_SECRET_SIZE = 3 * ID_LENGTH_MAX + 1 };
+enum { ID_SECRET_IDS = 3, ID_SECRET_SIZE = ID_SECRET_IDS * ID_LENGTH_MAX + 1 };
 
 // Whether `text` is one character of `prefixes` ("CGD") followed by 2 to 19 characters of A-Z and
 // 0-9, and nothing else.
@@ -20,7 +20,8 @@ bool id_is_valid(const char *text, const char *prefixes);
 // bytes.
 void id_make(char prefix, char *ret_id);
 
-// Generates a secret for a URL: three such ids (153 bits). `ret_secret` has ID_SECRET_SIZE bytes.
+// Generates a secret for a URL: ID_SECRET_IDS such ids (153 bits). `ret_secret` has ID_SECRET_SIZE
+// bytes.
 void id_make_secret(char *ret_secret);
 
 // Generates a random token: `prefix`, "-" and 256 random bits as letters and digits, the only

@@ -21,6 +21,17 @@ bool take_resource_name(struct invocation *invocation, const char **ret_name)
     return false;
 }
 
+bool take_resource_params(struct invocation *invocation, struct params *params)
+{
+    const char *name;
+
+    if (!take_resource_name(invocation, &name))
+        return false;
+    params_text(params, invocation->actor->workspace_id);
+    params_text(params, name);
+    return true;
+}
+
 void invocation_list_resources(struct invocation *invocation, const struct statement *statement)
 {
     struct params params = {0};
@@ -32,13 +43,9 @@ void invocation_list_resources(struct invocation *invocation, const struct state
 void invocation_delete_resource(struct invocation *invocation, const struct statement *statement)
 {
     struct params params = {0};
-    const char *name;
 
-    if (!take_resource_name(invocation, &name))
-        return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, name);
-    invocation_change(invocation, statement, &params, false);
+    if (take_resource_params(invocation, &params))
+        invocation_change(invocation, statement, &params, false);
 }
 
 bool take_scopes(struct invocation *invocation, char *ret_scopes)

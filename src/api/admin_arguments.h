@@ -10,6 +10,9 @@ enum { SCOPES_MAX = 500, RESOURCE_NAME_MAX = 80 };
 // and '-'. False: an error was replied.
 NODISCARD bool take_resource_name(struct invocation *invocation, const char **ret_name);
 
+// Adds the workspace, and the resource that the argument `name` names. False: an error was replied.
+NODISCARD bool take_resource_params(struct invocation *invocation, struct params *params);
+
 // Replies with all resources of one kind that the workspace has: the statement takes the workspace.
 void invocation_list_resources(struct invocation *invocation, const struct statement *statement);
 

@@ -344,13 +344,9 @@ static void provider_found(struct invocation *invocation, const struct result *r
 void admin_auth_providers_update(struct invocation *invocation)
 {
     struct params params = {0};
-    const char *name;
 
-    if (!take_resource_name(invocation, &name))
-        return;
-    params_text(&params, invocation->actor->workspace_id);
-    params_text(&params, name);
-    invocation_query(invocation, STORE_READ, &FIND, &params, provider_found);
+    if (take_resource_params(invocation, &params))
+        invocation_query(invocation, STORE_READ, &FIND, &params, provider_found);
 }
 
 void admin_auth_providers_list(struct invocation *invocation)

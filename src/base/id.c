@@ -96,7 +96,7 @@ void id_make_secret(char *ret_secret)
     char id[ID_SIZE];
     size_t length = 0;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < ID_SECRET_IDS; i++) {
         id_make('S', id);
         length += (size_t)snprintf(ret_secret + length, ID_SECRET_SIZE - length, "%s", id);
     }
